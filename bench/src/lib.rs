@@ -1,0 +1,1 @@
+//! The load tests: Remora beside its peers, interleaved in one run.

@@ -1,0 +1,1 @@
+//! The control channel: the operator streams snapshots, sidecars report health.

@@ -1,0 +1,1 @@
+//! The control plane: reconcile loops, injector webhook, discovery server.

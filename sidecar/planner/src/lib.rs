@@ -1,0 +1,1 @@
+//! SQL text to plan: which shards, which bytes, how the parts are merged. Pure.

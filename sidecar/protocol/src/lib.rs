@@ -1,0 +1,1 @@
+//! MySQL's wire protocol, both sides, without I/O: framing, login, commands and result sets.

@@ -1,0 +1,1 @@
+//! The data plane: sessions, backends, execution, console, telemetry.

@@ -1,0 +1,1 @@
+//! PID 1 of the mysql container: starts mysqld, restarts it, fences it.
