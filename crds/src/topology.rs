@@ -1,0 +1,95 @@
+//! The `Topology` document: where the shards' servers are, and who may log in. The operator
+//! makes it from what it observes; without Kubernetes it stands in the file beside the manifest.
+
+use serde::{Deserialize, Serialize};
+
+/// Where the servers of a `ShardingCluster` are.
+#[derive(Clone, Deserialize, PartialEq, Serialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct Topology {
+    /// `remora.dev/v1alpha1`.
+    pub api_version: String,
+    /// `Topology`.
+    pub kind: String,
+    /// The cluster's name.
+    pub metadata: TopologyMetadata,
+    /// Orders primaries; a lower one is refused.
+    pub epoch: u64,
+    /// The shards, in the order of their index.
+    pub shards: Vec<ShardEndpoints>,
+    /// Those whom clients log in as; MySQL has them with the same password.
+    pub users: Vec<Credentials>,
+    /// The sidecar's own account (health, sequences); the first user where absent.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub system: Option<Credentials>,
+}
+
+/// Identity of a [`Topology`].
+#[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
+#[serde(deny_unknown_fields)]
+pub struct TopologyMetadata {
+    /// The name of the `ShardingCluster`.
+    pub name: String,
+}
+
+/// The servers of one shard.
+#[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
+#[serde(deny_unknown_fields)]
+pub struct ShardEndpoints {
+    /// One primary, and its replicas.
+    pub instances: Vec<Instance>,
+}
+
+/// One MySQL server.
+#[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
+#[serde(deny_unknown_fields)]
+pub struct Instance {
+    /// A host name or an address.
+    pub host: String,
+    /// The TCP port.
+    pub port: u16,
+    /// What it is for.
+    pub role: Role,
+    /// Its share of the reads beside other replicas.
+    #[serde(default = "one")]
+    pub weight: u32,
+}
+
+fn one() -> u32 {
+    1
+}
+
+/// What a server is for.
+#[derive(Clone, Copy, Debug, Deserialize, Eq, PartialEq, Serialize)]
+pub enum Role {
+    /// Takes writes.
+    Primary,
+    /// Follows the primary.
+    Replica,
+}
+
+/// An account. Its password never shows in `Debug`.
+#[derive(Clone, Deserialize, PartialEq, Serialize)]
+#[serde(deny_unknown_fields)]
+pub struct Credentials {
+    /// The account's name, without a host part.
+    pub name: String,
+    /// Its password.
+    pub password: String,
+}
+
+impl std::fmt::Debug for Credentials {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Credentials").field("name", &self.name).finish_non_exhaustive()
+    }
+}
+
+impl std::fmt::Debug for Topology {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Topology")
+            .field("name", &self.metadata.name)
+            .field("epoch", &self.epoch)
+            .field("shards", &self.shards)
+            .finish_non_exhaustive()
+    }
+}
