@@ -1,0 +1,97 @@
+//! Which of the protocol's options the sidecar uses on either side.
+
+pub use mysql_common::constants::{
+    CapabilityFlags, ColumnFlags, ColumnType, CursorType, StatusFlags,
+};
+
+/// What a client is offered, but for TLS, which depends on a certificate.
+///
+/// Left out on purpose: compression (a later step), LOCAL INFILE (it reads the
+/// application's files), query attributes (they shift every statement's text),
+/// optional metadata (column definitions are always sent, and relayed as they are).
+#[must_use]
+pub fn server_offer() -> CapabilityFlags {
+    CapabilityFlags::CLIENT_LONG_PASSWORD
+        | CapabilityFlags::CLIENT_FOUND_ROWS
+        | CapabilityFlags::CLIENT_LONG_FLAG
+        | CapabilityFlags::CLIENT_CONNECT_WITH_DB
+        | CapabilityFlags::CLIENT_NO_SCHEMA
+        | CapabilityFlags::CLIENT_ODBC
+        | CapabilityFlags::CLIENT_IGNORE_SPACE
+        | CapabilityFlags::CLIENT_PROTOCOL_41
+        | CapabilityFlags::CLIENT_INTERACTIVE
+        | CapabilityFlags::CLIENT_IGNORE_SIGPIPE
+        | CapabilityFlags::CLIENT_TRANSACTIONS
+        | CapabilityFlags::CLIENT_RESERVED
+        | CapabilityFlags::CLIENT_SECURE_CONNECTION
+        | CapabilityFlags::CLIENT_MULTI_STATEMENTS
+        | CapabilityFlags::CLIENT_MULTI_RESULTS
+        | CapabilityFlags::CLIENT_PS_MULTI_RESULTS
+        | CapabilityFlags::CLIENT_PLUGIN_AUTH
+        | CapabilityFlags::CLIENT_CONNECT_ATTRS
+        | CapabilityFlags::CLIENT_PLUGIN_AUTH_LENENC_CLIENT_DATA
+        | CapabilityFlags::CLIENT_CAN_HANDLE_EXPIRED_PASSWORDS
+        | CapabilityFlags::CLIENT_SESSION_TRACK
+        | CapabilityFlags::CLIENT_DEPRECATE_EOF
+}
+
+/// What a connection to MySQL asks for on behalf of a client with `client`'s
+/// capabilities: those that shape answers or the meaning of statements are the
+/// client's own, so that answers can be relayed byte by byte. Session tracking
+/// is always on, for GTIDs and the transaction's state.
+#[must_use]
+pub fn backend_wish(client: CapabilityFlags) -> CapabilityFlags {
+    let mirrored = CapabilityFlags::CLIENT_FOUND_ROWS
+        | CapabilityFlags::CLIENT_NO_SCHEMA
+        | CapabilityFlags::CLIENT_IGNORE_SPACE
+        | CapabilityFlags::CLIENT_INTERACTIVE
+        | CapabilityFlags::CLIENT_MULTI_STATEMENTS
+        | CapabilityFlags::CLIENT_MULTI_RESULTS
+        | CapabilityFlags::CLIENT_PS_MULTI_RESULTS
+        | CapabilityFlags::CLIENT_CAN_HANDLE_EXPIRED_PASSWORDS
+        | CapabilityFlags::CLIENT_DEPRECATE_EOF;
+    (client & mirrored) | login_needs()
+}
+
+/// What every connection to MySQL has, whoever it is for.
+pub(crate) fn login_needs() -> CapabilityFlags {
+    CapabilityFlags::CLIENT_LONG_PASSWORD
+        | CapabilityFlags::CLIENT_LONG_FLAG
+        | CapabilityFlags::CLIENT_PROTOCOL_41
+        | CapabilityFlags::CLIENT_TRANSACTIONS
+        | CapabilityFlags::CLIENT_SECURE_CONNECTION
+        | CapabilityFlags::CLIENT_PLUGIN_AUTH
+        | CapabilityFlags::CLIENT_CONNECT_ATTRS
+        | CapabilityFlags::CLIENT_PLUGIN_AUTH_LENENC_CLIENT_DATA
+        | CapabilityFlags::CLIENT_SESSION_TRACK
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn nothing_is_offered_that_is_not_kept() {
+        for refused in [
+            CapabilityFlags::CLIENT_QUERY_ATTRIBUTES,
+            CapabilityFlags::CLIENT_COMPRESS,
+            CapabilityFlags::CLIENT_ZSTD_COMPRESSION_ALGORITHM,
+            CapabilityFlags::CLIENT_LOCAL_FILES,
+            CapabilityFlags::CLIENT_OPTIONAL_RESULTSET_METADATA,
+        ] {
+            assert!(!server_offer().intersects(refused), "{refused:?}");
+            assert!(
+                !backend_wish(CapabilityFlags::all()).intersects(refused),
+                "{refused:?}"
+            );
+        }
+    }
+
+    #[test]
+    fn the_shape_of_answers_is_the_clients() {
+        let old = backend_wish(CapabilityFlags::empty());
+        assert!(!old.contains(CapabilityFlags::CLIENT_DEPRECATE_EOF));
+        assert!(old.contains(CapabilityFlags::CLIENT_SESSION_TRACK));
+        assert!(backend_wish(server_offer()).contains(CapabilityFlags::CLIENT_DEPRECATE_EOF));
+    }
+}

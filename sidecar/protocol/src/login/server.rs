@@ -1,0 +1,349 @@
+//! Lets a client in.
+
+use std::sync::Arc;
+
+use bytes::BytesMut;
+
+use super::server_error::{access_denied, old_client};
+use crate::ErrPacket;
+use crate::auth::{AuthSwitch, Exchange, PLUGIN, Password, Progress, RsaKey, new_nonce};
+use crate::capability::{CapabilityFlags, StatusFlags};
+use crate::command::ChangeUser;
+use crate::error::{ProtocolError, Result};
+use crate::frame::PacketCodec;
+use crate::greeting::{Greeting, HandshakeResponse, NONCE, SslRequest};
+
+/// What a client is told, and how it may authenticate.
+#[derive(Debug, Clone)]
+pub struct ServerOptions {
+    /// The version to show: MySQL's own, so that drivers choose right.
+    pub version: String,
+    /// The connection's id.
+    pub connection_id: u32,
+    /// What is offered; see [`server_offer`](crate::server_offer). TLS comes by `tls`.
+    pub capabilities: CapabilityFlags,
+    /// The default collation, its lower byte.
+    pub collation: u8,
+    /// The session's status at its start.
+    pub status: StatusFlags,
+    /// Whether TLS is offered.
+    pub tls: bool,
+    /// Whether the transport is secure without TLS, as a Unix socket is.
+    pub secure_transport: bool,
+    /// The key pair for passwords without TLS. Without one, clients that need it are denied.
+    pub rsa: Option<Arc<RsaKey>>,
+    /// Where the client comes from, for error 1045.
+    pub host: String,
+}
+
+/// What a caller does next.
+#[derive(Debug)]
+pub enum ServerStep {
+    /// Write the output, read the next packet.
+    Continue,
+    /// Accept TLS, then read the next packet from it. Bytes that came behind the
+    /// last packet are TLS's own.
+    StartTls,
+    /// Look [`ServerLogin::user`] up and call [`ServerLogin::account`].
+    Account,
+    /// Find out whether this password is right and call [`ServerLogin::verdict`].
+    Verify(Password),
+    /// The client is who it says. Send OK, or an error of the session's own
+    /// (1049 for an unknown database, say), and take [`ServerLogin::into_client`].
+    Authenticated,
+    /// The output ends in an error. Write it and close the connection; after
+    /// CHANGE_USER, too.
+    Denied,
+}
+
+/// What is known about the user.
+#[derive(Debug, Clone)]
+pub enum Credential {
+    /// The password. It is compared with the scramble; it need not travel.
+    Password(Password),
+    /// Somebody else knows: the client is asked for the password by the full
+    /// exchange, and the step [`ServerStep::Verify`] hands it over.
+    Elsewhere,
+    /// No such user, which the client sees as a wrong password.
+    Unknown,
+}
+
+/// Who logged in.
+#[derive(Debug, Clone)]
+pub struct ClientIdentity {
+    /// The user.
+    pub user: Vec<u8>,
+    /// The password, for the backends.
+    pub password: Password,
+    /// The database to start in.
+    pub database: Option<Vec<u8>>,
+    /// What both sides can do.
+    pub capabilities: CapabilityFlags,
+    /// The client's collation. In a login it has a byte only; 0 is none.
+    pub collation: u16,
+    /// The largest packet that the client takes.
+    pub max_packet: u32,
+    /// What the client says about itself.
+    pub attributes: Vec<(Vec<u8>, Vec<u8>)>,
+}
+
+#[derive(Debug)]
+enum State {
+    /// The greeting is out, or TLS just began.
+    Response,
+    /// The client was asked to start anew with our plugin.
+    Switched,
+    /// The first answer is here, the account is not.
+    Account { answer: Vec<u8> },
+    /// The client is asked for its password.
+    Full,
+    /// The caller is asked about a password.
+    Verdict,
+    /// Over, one way or the other.
+    Over,
+}
+
+/// A client's login, or its CHANGE_USER.
+#[derive(Debug)]
+pub struct ServerLogin {
+    options: ServerOptions,
+    nonce: [u8; NONCE],
+    secure: bool,
+    state: State,
+    exchange: Exchange,
+    client: ClientIdentity,
+}
+
+impl ServerLogin {
+    /// A login that begins with [`ServerLogin::greet`].
+    #[must_use]
+    pub fn new(mut options: ServerOptions) -> Self {
+        options
+            .capabilities
+            .set(CapabilityFlags::CLIENT_SSL, options.tls);
+        let client = ClientIdentity {
+            user: Vec::new(),
+            password: Password::default(),
+            database: None,
+            capabilities: CapabilityFlags::empty(),
+            collation: 0,
+            max_packet: 0,
+            attributes: Vec::new(),
+        };
+        let (nonce, secure) = (new_nonce(), options.secure_transport);
+        let exchange = Exchange::new(nonce, secure, options.rsa.clone());
+        Self {
+            options,
+            nonce,
+            secure,
+            state: State::Response,
+            exchange,
+            client,
+        }
+    }
+
+    /// Appends the greeting.
+    pub fn greet(&self, codec: &mut PacketCodec, out: &mut BytesMut) {
+        let greeting = Greeting {
+            version: self.options.version.as_bytes(),
+            connection_id: self.options.connection_id,
+            nonce: self.nonce,
+            capabilities: self.options.capabilities,
+            collation: self.options.collation,
+            status: self.options.status,
+            plugin: PLUGIN,
+        };
+        codec.encode_with(out, |payload| greeting.encode(payload));
+    }
+
+    /// A second login on a connection whose client was `before`. Whether the
+    /// transport is secure is `options.secure_transport`, which TLS makes true.
+    ///
+    /// The client scrambled with the nonce of its greeting; it is always asked
+    /// anew, with a nonce of its own, as MySQL does.
+    pub fn change_user(
+        options: ServerOptions,
+        before: &ClientIdentity,
+        change: &ChangeUser<'_>,
+        codec: &mut PacketCodec,
+        out: &mut BytesMut,
+    ) -> Result<(Self, ServerStep)> {
+        let mut login = Self::new(options);
+        login.client = ClientIdentity {
+            user: change.user.to_vec(),
+            password: Password::default(),
+            database: change.database.map(<[u8]>::to_vec),
+            capabilities: before.capabilities,
+            collation: change.collation.unwrap_or(before.collation),
+            max_packet: before.max_packet,
+            attributes: change.attributes.owned()?,
+        };
+        let step = login.switch(codec, out);
+        Ok((login, step))
+    }
+
+    /// The user who wants in, once the step [`ServerStep::Account`] was reached.
+    #[must_use]
+    pub fn user(&self) -> &[u8] {
+        &self.client.user
+    }
+
+    /// The client, once the step [`ServerStep::Authenticated`] was reached.
+    #[must_use]
+    pub fn into_client(self) -> ClientIdentity {
+        self.client
+    }
+
+    /// Takes the client's next packet.
+    pub fn feed(
+        &mut self,
+        payload: &[u8],
+        codec: &mut PacketCodec,
+        out: &mut BytesMut,
+    ) -> Result<ServerStep> {
+        match self.state {
+            State::Response => self.response(payload, codec, out),
+            State::Switched => Ok(self.answered(payload)),
+            State::Full => {
+                let progress = self.exchange.feed(payload, codec, out)?;
+                Ok(self.progressed(progress, codec, out))
+            }
+            State::Account { .. } | State::Verdict | State::Over => {
+                Err(ProtocolError::Malformed("a packet out of turn in a login"))
+            }
+        }
+    }
+
+    fn response(
+        &mut self,
+        payload: &[u8],
+        codec: &mut PacketCodec,
+        out: &mut BytesMut,
+    ) -> Result<ServerStep> {
+        if self.options.tls && SslRequest::decode(payload)?.is_some() {
+            // A second request, inside of TLS, is no response and fails below.
+            self.options.tls = false;
+            self.secure = true;
+            return Ok(ServerStep::StartTls);
+        }
+        let response = HandshakeResponse::decode(payload)?;
+        self.client = ClientIdentity {
+            user: response.user.to_vec(),
+            password: Password::default(),
+            database: response.database.map(<[u8]>::to_vec),
+            capabilities: response.capabilities & self.options.capabilities,
+            collation: u16::from(response.collation),
+            max_packet: response.max_packet,
+            attributes: response.attributes.owned()?,
+        };
+        self.exchange = Exchange::new(self.nonce, self.secure, self.options.rsa.clone());
+        if response.plugin == Some(PLUGIN) {
+            return Ok(self.answered(response.auth));
+        }
+        if response.plugin.is_none() {
+            return Ok(self.deny(&old_client(), codec, out));
+        }
+        Ok(self.switch(codec, out))
+    }
+
+    /// Asks the client to start anew with our plugin.
+    fn switch(&mut self, codec: &mut PacketCodec, out: &mut BytesMut) -> ServerStep {
+        self.nonce = new_nonce();
+        self.exchange = Exchange::new(self.nonce, self.secure, self.options.rsa.clone());
+        let switch = AuthSwitch {
+            plugin: PLUGIN,
+            data: &self.nonce,
+        };
+        codec.encode_with(out, |payload| switch.encode(payload));
+        self.state = State::Switched;
+        ServerStep::Continue
+    }
+
+    fn answered(&mut self, answer: &[u8]) -> ServerStep {
+        self.state = State::Account {
+            answer: answer.to_vec(),
+        };
+        ServerStep::Account
+    }
+
+    /// Goes on with what is known about the user; the answer to [`ServerStep::Account`].
+    pub fn account(
+        &mut self,
+        credential: Credential,
+        codec: &mut PacketCodec,
+        out: &mut BytesMut,
+    ) -> Result<ServerStep> {
+        let State::Account { answer } = std::mem::replace(&mut self.state, State::Over) else {
+            return Err(ProtocolError::Malformed(
+                "an account out of turn in a login",
+            ));
+        };
+        let progress = match credential {
+            Credential::Password(password) => {
+                let progress = self.exchange.judge(&answer, &password, codec, out);
+                self.client.password = password;
+                progress
+            }
+            Credential::Elsewhere => self.exchange.ask(&answer, codec, out),
+            Credential::Unknown => Progress::Wrong {
+                used_password: !Exchange::is_empty(&answer),
+            },
+        };
+        Ok(self.progressed(progress, codec, out))
+    }
+
+    /// Goes on with the answer to [`ServerStep::Verify`].
+    pub fn verdict(
+        &mut self,
+        right: bool,
+        codec: &mut PacketCodec,
+        out: &mut BytesMut,
+    ) -> ServerStep {
+        let progress = match (&self.state, right) {
+            (State::Verdict, true) => Progress::Right,
+            _ => Progress::Wrong {
+                used_password: !self.client.password.is_empty(),
+            },
+        };
+        self.progressed(progress, codec, out)
+    }
+
+    fn progressed(
+        &mut self,
+        progress: Progress,
+        codec: &mut PacketCodec,
+        out: &mut BytesMut,
+    ) -> ServerStep {
+        match progress {
+            Progress::Continue => {
+                self.state = State::Full;
+                ServerStep::Continue
+            }
+            Progress::Right => {
+                self.state = State::Over;
+                ServerStep::Authenticated
+            }
+            Progress::Given(password) => {
+                self.state = State::Verdict;
+                self.client.password = password.clone();
+                ServerStep::Verify(password)
+            }
+            Progress::Wrong { used_password } => {
+                let error = access_denied(&self.client.user, &self.options.host, used_password);
+                self.deny(&error, codec, out)
+            }
+        }
+    }
+
+    fn deny(
+        &mut self,
+        error: &ErrPacket<'_>,
+        codec: &mut PacketCodec,
+        out: &mut BytesMut,
+    ) -> ServerStep {
+        self.state = State::Over;
+        self.client.password = Password::default();
+        codec.encode_with(out, |payload| error.encode(payload));
+        ServerStep::Denied
+    }
+}
