@@ -1,113 +1,168 @@
-//! The `ShardingCluster` resource.
+//! The `ShardingCluster` resource: what a person applies. One file for each part of it.
 
-use kube::CustomResource;
-use schemars::JsonSchema;
+mod access;
+mod later;
+mod mysql;
+mod sidecar;
+mod status;
+mod table;
+
+use kube::{CustomResource, KubeSchema};
 use serde::{Deserialize, Serialize};
 
-/// A sharded MySQL: how many shards, which tables are spread over them and how.
-#[derive(CustomResource, Clone, Debug, Deserialize, JsonSchema, PartialEq, Serialize)]
+pub use access::{Access, SecretKeyRef, User};
+pub use later::Later;
+pub use mysql::{Mysql, RESERVED_OPTIONS, Resources, Storage};
+pub use sidecar::Sidecar;
+pub use status::{ConditionType, Images, ShardStatus, ShardingClusterStatus};
+pub use table::{Algorithm, GeneratedKey, GeneratedKeyKind, HashAlgorithm, Sharding, Table};
+
+/// The longest name of a cluster. A StatefulSet is called `NAME-SHARD` and may have 52
+/// characters (its pods' `controller-revision-hash` label must fit 63); the last shard is 255.
+pub const MAX_CLUSTER_NAME: usize = 48;
+
+/// A sharded MySQL: how many shards, which tables are spread over them and how, who may use
+/// it. Applications speak to it as to one MySQL server, through a sidecar.
+#[derive(CustomResource, Clone, Debug, Deserialize, KubeSchema, PartialEq, Serialize)]
 #[kube(
     group = "remora.dev",
     version = "v1alpha1",
     kind = "ShardingCluster",
     namespaced,
+    shortname = "shc",
+    doc = "A sharded MySQL that applications see as one server on 127.0.0.1:3306.",
     status = "ShardingClusterStatus",
-    derive = "PartialEq"
+    derive = "PartialEq",
+    cel,
+    validation = Rule::new("size(self.metadata.name) <= 48")
+        .message("metadata.name is longer than 48 characters: the StatefulSets are called NAME-SHARD and may have 52; choose a shorter name"),
+    validation = Rule::new("self.metadata.name.matches('^[a-z]([-a-z0-9]*[a-z0-9])?$')")
+        .message("metadata.name is also a Service's name: it must begin with a letter and hold only lower-case letters, digits and '-'; choose another name"),
+    validation = Rule::new("!self.metadata.name.matches('-[0-9]+$')")
+        .message("metadata.name ends in '-' and a number, as the names of another cluster's shards do; choose another name"),
+    printcolumn(name = "Shards", type_ = "integer", json_path = ".spec.shards", description = "Shards in the manifest"),
+    printcolumn(name = "Ready", type_ = "integer", json_path = ".status.readyShards", description = "Shards whose primary serves"),
+    printcolumn(name = "Available", type_ = "string", json_path = r#".status.conditions[?(@.type=="Available")].status"#, description = "Every shard serves"),
+    printcolumn(name = "Status", type_ = "string", json_path = r#".status.conditions[?(@.type=="Progressing")].reason"#, description = "What the operator is doing"),
+    printcolumn(name = "Epoch", type_ = "integer", json_path = ".status.epoch", description = "Orders primaries", priority = 1),
+    printcolumn(name = "Age", type_ = "date", json_path = ".metadata.creationTimestamp")
+)]
+#[x_kube(
+    validation = Rule::new("self.tables.all(t, !has(t.sharding) || !has(t.sharding.colocatedWith) || self.tables.exists(o, o.name == t.sharding.colocatedWith && o.name != t.name && has(o.sharding) && !has(o.sharding.colocatedWith)))")
+        .message("spec.tables[].sharding.colocatedWith must name another table of spec.tables that is sharded and not itself colocated; correct the name, or add that table")
+        .field_path(".tables"),
+    validation = Rule::new("self.tables.all(t, !has(t.sharding) || !has(t.sharding.colocatedWith) || !has(t.sharding.tablesPerShard) || self.tables.all(o, o.name != t.sharding.colocatedWith || !has(o.sharding) || (has(o.sharding.tablesPerShard) ? o.sharding.tablesPerShard : 1) == t.sharding.tablesPerShard))")
+        .message("spec.tables[].sharding.tablesPerShard of a colocated table must equal that of the table named by colocatedWith; set it to the same number, or leave it out")
+        .field_path(".tables"),
+    validation = Rule::new("self.access.all(a, a.users.all(u, self.users.exists(x, x.name == u)))")
+        .message("spec.access[].users names a user that spec.users does not have; correct the name, or add the user")
+        .field_path(".access"),
+    validation = Rule::new("!has(self.encryption)")
+        .message("spec.encryption: this version does not encrypt columns yet; remove the field")
+        .field_path(".encryption"),
+    validation = Rule::new("!has(self.reads)")
+        .message("spec.reads: this version has no replicas to read from yet; remove the field")
+        .field_path(".reads"),
+    validation = Rule::new("!has(self.resilience)")
+        .message("spec.resilience: this version has no retries, breakers or failover yet; remove the field")
+        .field_path(".resilience"),
+    validation = Rule::new("!has(self.transactions)")
+        .message("spec.transactions: this version keeps a transaction on one shard and refuses a second; remove the field")
+        .field_path(".transactions"),
+    validation = Rule::new("!has(self.replication)")
+        .message("spec.replication: this version has one instance for each shard and no replication yet; remove the field")
+        .field_path(".replication")
 )]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct ShardingClusterSpec {
-    /// Number of shards. Fixed until resharding exists.
+    /// Number of shards, each a MySQL server of its own. Fixed until resharding exists.
+    #[schemars(range(min = 1, max = 256))]
+    #[x_kube(validation = Rule::new("self == oldSelf")
+        .message("spec.shards cannot change until resharding exists: rows would be looked for where they are not; set it back, or create a new ShardingCluster"))]
     pub shards: u16,
-    /// MySQL instances of each shard.
+    /// MySQL instances of each shard: one primary, the rest replicas. This version has no
+    /// replicas, so it is 1.
     #[serde(default = "one")]
+    #[schemars(range(min = 1, max = 9))]
+    #[x_kube(validation = Rule::new("self == 1")
+        .message("spec.instancesPerShard must be 1: this version has no replicas yet"))]
     pub instances_per_shard: u8,
-    /// The logical database whose tables may be sharded.
-    pub database: String,
-    /// Tables that are sharded or broadcast. A table that is not named here lives on shard 0.
+    /// The MySQL servers: image, storage, resources, options.
     #[serde(default)]
+    pub mysql: Mysql,
+    /// The logical database whose tables may be sharded. Applications name it when they connect.
+    /// Other databases live on the first shard. Fixed until resharding exists.
+    #[schemars(
+        length(min = 1, max = 58),
+        regex(pattern = r"^[A-Za-z_][A-Za-z0-9_$-]*$")
+    )]
+    #[x_kube(validation = Rule::new("self == oldSelf")
+        .message("spec.database cannot change until resharding exists: the rows are in schemas that bear its name; set it back, or create a new ShardingCluster"))]
+    #[x_kube(validation = Rule::new("!(self.lowerAscii() in ['mysql', 'sys', 'remora', 'information_schema', 'performance_schema'])")
+        .message("spec.database is one of MySQL's or Remora's own schemas; choose another name"))]
+    #[x_kube(validation = Rule::new("!self.matches('__[0-9]{4}$')")
+        .message("spec.database ends in '__' and four digits, as the physical schemas of a sharded table do; choose another name"))]
+    pub database: String,
+    /// Tables that are sharded or broadcast. A table that is not named here lives on the first
+    /// shard. At most 256.
+    #[serde(default)]
+    #[schemars(length(max = 256))]
+    #[x_kube(merge_strategy = ListMerge::Map(vec!["name".into()]))]
     pub tables: Vec<Table>,
+    /// MySQL users that applications log in as. At most 32.
+    #[serde(default)]
+    #[schemars(length(max = 32))]
+    #[x_kube(merge_strategy = ListMerge::Map(vec!["name".into()]))]
+    pub users: Vec<User>,
+    /// Which pods get a sidecar for this cluster, and as which users. Without an entry, all pods
+    /// of the cluster's own namespace may, as any user. At most 32.
+    #[serde(default)]
+    #[schemars(length(max = 32))]
+    pub access: Vec<Access>,
+    /// The sidecars of this cluster, in MySQL pods and in application pods.
+    #[serde(default)]
+    pub sidecar: Sidecar,
+    /// Keys of encrypted columns. Refused: a later version brings it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(schema_with = "later::object")]
+    pub encryption: Option<Later>,
+    /// Reads from replicas. Refused: a later version brings it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(schema_with = "later::object")]
+    pub reads: Option<Later>,
+    /// Retries, circuit breakers, failover. Refused: a later version brings it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(schema_with = "later::object")]
+    pub resilience: Option<Later>,
+    /// Transactions across shards. Refused: a later version brings it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(schema_with = "later::object")]
+    pub transactions: Option<Later>,
+    /// Durability of replication. Refused: a later version brings it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(schema_with = "later::object")]
+    pub replication: Option<Later>,
 }
 
 fn one() -> u8 {
     1
 }
 
-/// One table of [`ShardingClusterSpec::database`].
-#[derive(Clone, Debug, Deserialize, JsonSchema, PartialEq, Serialize)]
-#[serde(rename_all = "camelCase", deny_unknown_fields)]
-pub struct Table {
-    /// The table's name, without the database.
-    pub name: String,
-    /// How the table's rows are spread over shards and physical tables.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub sharding: Option<Sharding>,
-    /// Every shard holds all rows.
-    #[serde(default)]
-    pub broadcast: bool,
-    /// A column whose value Remora makes when an INSERT gives none.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub generated_key: Option<GeneratedKey>,
-}
+impl ShardingClusterSpec {
+    /// The table of the manifest with this name.
+    #[must_use]
+    pub fn table(&self, name: &str) -> Option<&Table> {
+        self.tables.iter().find(|table| table.name == name)
+    }
 
-/// How a table's rows are spread.
-#[derive(Clone, Debug, Deserialize, JsonSchema, PartialEq, Serialize)]
-#[serde(rename_all = "camelCase", deny_unknown_fields)]
-pub struct Sharding {
-    /// The sharding key's columns.
-    pub key: Vec<String>,
-    /// The function from key to shard and physical table.
-    pub algorithm: Algorithm,
-    /// Physical tables on each shard.
-    #[serde(default = "one_table")]
-    pub tables_per_shard: u16,
-    /// The table whose rows with an equal key are on the same shard and in the same slot.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub colocated_with: Option<String>,
-}
-
-fn one_table() -> u16 {
-    1
-}
-
-/// The function from key to shard and physical table.
-#[derive(Clone, Debug, Deserialize, JsonSchema, PartialEq, Serialize)]
-#[serde(rename_all = "camelCase")]
-pub enum Algorithm {
-    /// A 64-bit hash of the key's value; see [`crate::layout`].
-    Hash(HashAlgorithm),
-}
-
-/// Parameters of [`Algorithm::Hash`]: there are none.
-#[derive(Clone, Debug, Default, Deserialize, JsonSchema, PartialEq, Serialize)]
-#[serde(deny_unknown_fields)]
-pub struct HashAlgorithm {}
-
-/// A column whose value Remora makes.
-#[derive(Clone, Debug, Deserialize, JsonSchema, PartialEq, Serialize)]
-#[serde(rename_all = "camelCase", deny_unknown_fields)]
-pub struct GeneratedKey {
-    /// The column.
-    pub column: String,
-    /// Where its values come from.
-    #[serde(rename = "type", default)]
-    pub kind: GeneratedKeyKind,
-}
-
-/// Where generated values come from.
-#[derive(Clone, Copy, Debug, Default, Deserialize, Eq, JsonSchema, PartialEq, Serialize)]
-pub enum GeneratedKeyKind {
-    /// Blocks leased from a row on the first shard: small numbers that grow.
-    #[default]
-    Sequence,
-    /// 63-bit numbers of time, node and counter; no round trip.
-    Snowflake,
-}
-
-/// What the operator observed.
-#[derive(Clone, Debug, Default, Deserialize, JsonSchema, PartialEq, Serialize)]
-#[serde(rename_all = "camelCase")]
-pub struct ShardingClusterStatus {
-    /// Orders primaries and nothing else; only grows.
-    #[serde(default)]
-    pub epoch: u64,
+    /// Physical tables of `sharding` on each shard: as it says; else, when it is colocated, as
+    /// the table says with which it is; else 1.
+    #[must_use]
+    pub fn tables_per_shard(&self, sharding: &Sharding) -> u16 {
+        let inherited = || {
+            let other = self.table(sharding.colocated_with.as_deref()?)?;
+            other.sharding.as_ref()?.tables_per_shard
+        };
+        sharding.tables_per_shard.or_else(inherited).unwrap_or(1)
+    }
 }

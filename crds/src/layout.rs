@@ -56,7 +56,10 @@ pub fn slot(hash: u64, tables_per_shard: u16) -> Slot {
 ///
 /// With one table for each shard that is `database` itself.
 pub fn schema(database: &str, tables_per_shard: u16, slot: Slot) -> SchemaName<'_> {
-    SchemaName { database, slot: (tables_per_shard > 1).then_some(slot) }
+    SchemaName {
+        database,
+        slot: (tables_per_shard > 1).then_some(slot),
+    }
 }
 
 /// Displays a physical schema's name, without quotes.

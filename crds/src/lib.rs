@@ -3,9 +3,21 @@
 //!
 //! Pure types and pure functions: no I/O, no clock.
 
+#[expect(
+    unreachable_pub,
+    reason = "KubeSchema repeats each struct inside a function"
+)]
 mod cluster;
+mod crd;
+mod fingerprint;
+#[cfg(test)]
+mod fixtures;
 pub mod layout;
 mod topology;
+mod validate;
 
 pub use cluster::*;
+pub use crd::{crd, crd_yaml};
+pub use fingerprint::{LayoutDocument, layout_fingerprint};
 pub use topology::*;
+pub use validate::{FieldError, validate};

@@ -1,0 +1,35 @@
+//! Fields that a later version brings.
+
+use schemars::{Schema, SchemaGenerator, json_schema};
+use serde::{Deserialize, Serialize};
+
+/// The value of a field that a later version brings. It is parsed so that the refusal can say
+/// so: the apiserver would merely drop an unknown field, and whoever wrote `encryption` must
+/// not believe that columns are encrypted.
+#[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
+#[serde(transparent)]
+pub struct Later(serde_json::Value);
+
+/// The schema of a refused object.
+pub(super) fn object(_: &mut SchemaGenerator) -> Schema {
+    json_schema!({ "type": "object", "x-kubernetes-preserve-unknown-fields": true })
+}
+
+/// The schema of a refused list of objects.
+pub(super) fn objects(_: &mut SchemaGenerator) -> Schema {
+    json_schema!({
+        "type": "array",
+        "maxItems": 32,
+        "items": { "type": "object", "x-kubernetes-preserve-unknown-fields": true },
+    })
+}
+
+/// The schema of a refused list of names.
+pub(super) fn names(_: &mut SchemaGenerator) -> Schema {
+    json_schema!({ "type": "array", "maxItems": 32, "items": { "type": "string" } })
+}
+
+/// The schema of a refused number.
+pub(super) fn number(_: &mut SchemaGenerator) -> Schema {
+    json_schema!({ "type": "integer" })
+}

@@ -1,0 +1,140 @@
+//! What makes sense in a manifest. The apiserver checks most of it by schema and CEL before;
+//! this is the whole of it, for manifests in files and for what CEL cannot afford.
+
+mod names;
+mod tables;
+
+use std::fmt;
+
+use k8s_openapi::apimachinery::pkg::util::intstr::IntOrString;
+
+use crate::{Later, RESERVED_OPTIONS, ShardingClusterSpec};
+
+/// A field of a manifest that makes no sense, and what to do about it.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub struct FieldError {
+    /// The field's path, such as `spec.tables[payment].sharding.key`.
+    pub path: String,
+    /// What is wrong and the remedy.
+    pub reason: String,
+}
+
+impl fmt::Display for FieldError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}: {}", self.path, self.reason)
+    }
+}
+
+impl std::error::Error for FieldError {}
+
+/// Collects errors under paths.
+#[derive(Default)]
+struct Errors(Vec<FieldError>);
+
+impl Errors {
+    fn add(&mut self, path: impl Into<String>, reason: impl Into<String>) {
+        self.0.push(FieldError {
+            path: path.into(),
+            reason: reason.into(),
+        });
+    }
+
+    /// Adds the error unless `holds`.
+    fn unless(&mut self, holds: bool, path: impl Into<String>, reason: impl Into<String>) {
+        if !holds {
+            self.add(path, reason);
+        }
+    }
+}
+
+/// Everything that is wrong with `spec`; empty if nothing is.
+#[must_use]
+pub fn validate(spec: &ShardingClusterSpec) -> Vec<FieldError> {
+    let mut errors = Errors::default();
+    errors.unless(
+        (1..=256).contains(&spec.shards),
+        "spec.shards",
+        "must be from 1 to 256",
+    );
+    errors.unless(
+        spec.instances_per_shard == 1,
+        "spec.instancesPerShard",
+        "must be 1: this version has no replicas yet",
+    );
+    names::database(&spec.database, &mut errors);
+    later_fields(spec, &mut errors);
+    mysql(spec, &mut errors);
+    names::users(spec, &mut errors);
+    names::access(spec, &mut errors);
+    tables::tables(spec, &mut errors);
+    errors.0
+}
+
+fn later_fields(spec: &ShardingClusterSpec, errors: &mut Errors) {
+    let fields: [(&Option<Later>, &str, &str); 6] = [
+        (
+            &spec.encryption,
+            "spec.encryption",
+            "does not encrypt columns",
+        ),
+        (&spec.reads, "spec.reads", "has no replicas to read from"),
+        (
+            &spec.resilience,
+            "spec.resilience",
+            "has no retries, breakers or failover",
+        ),
+        (
+            &spec.transactions,
+            "spec.transactions",
+            "keeps a transaction on one shard: no others",
+        ),
+        (&spec.replication, "spec.replication", "has no replication"),
+        (
+            &spec.sidecar.backend_connections,
+            "spec.sidecar.backendConnections",
+            "has no pools",
+        ),
+    ];
+    for (value, path, lacks) in fields {
+        errors.unless(
+            value.is_none(),
+            path,
+            format!("this version {lacks} yet; remove the field"),
+        );
+    }
+}
+
+fn mysql(spec: &ShardingClusterSpec, errors: &mut Errors) {
+    for (name, value) in &spec.mysql.config {
+        let path = format!("spec.mysql.config.{name}");
+        let well_formed = name.starts_with(|c: char| c.is_ascii_lowercase())
+            && name
+                .chars()
+                .all(|c| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '_');
+        errors.unless(
+            well_formed,
+            &path,
+            "an option holds lower-case letters, digits and '_'; write it as SHOW VARIABLES does",
+        );
+        let bare = name.strip_prefix("loose_").unwrap_or(name);
+        let bare = bare.strip_prefix("skip_").map_or(bare, |rest| match rest {
+            "grant_tables" | "networking" => bare,
+            _ => rest,
+        });
+        errors.unless(
+            !RESERVED_OPTIONS.contains(&bare),
+            &path,
+            "Remora sets this option itself; remove it",
+        );
+        if let IntOrString::String(text) = value {
+            errors.unless(
+                text.len() <= 1024 && !text.chars().any(char::is_control),
+                &path,
+                "the value is longer than 1024 bytes or holds a line break; correct it",
+            );
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;
