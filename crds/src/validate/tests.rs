@@ -224,7 +224,7 @@ fn the_layout_cannot_change() {
     let messages: Vec<_> = changes
         .into_iter()
         .flat_map(|change| {
-            let messages = cel_messages(&shop_with(&[change.clone()]), Some(&shop_cluster()));
+            let messages = cel_messages(&shop_with(std::slice::from_ref(&change)), Some(&shop_cluster()));
             assert!(!messages.is_empty(), "{change:?}");
             messages
         })
@@ -270,7 +270,7 @@ fn what_cel_cannot_afford_is_refused_by_validate() {
         ("/spec/mysql/config/skip_networking", json!("ON")),
     ];
     for change in changes {
-        let errors = validate(&shop_with(&[change.clone()]).spec);
+        let errors = validate(&shop_with(std::slice::from_ref(&change)).spec);
         assert_eq!(errors.len(), 1, "{change:?}: {errors:?}");
         assert!(
             errors[0].path.starts_with("spec.mysql.config."),
