@@ -12,10 +12,32 @@ pub struct MergeSpec {
     /// Rows that are equal in these keys become one. The parts deliver rows in the order of
     /// `order`, and `group`'s keys are a prefix of it up to permutation, so that groups stream.
     pub group: Option<Group>,
-    /// The order of the result, and of each part.
+    /// The order of each part, and of the result unless `resort` says otherwise.
     pub order: Vec<OrderKey>,
+    /// The order of the groups, where it is not `order` (`GROUP BY g ORDER BY SUM(x)`); else
+    /// empty. All groups are held before the first is given. Its keys may be any columns,
+    /// those that aggregate included.
+    pub resort: Vec<OrderKey>,
     /// Rows to skip and to give, after grouping.
     pub limit: Option<Limit>,
+}
+
+impl MergeSpec {
+    /// Whether the rows of a group follow each other: its keys are what the order begins with.
+    pub(crate) fn streams(&self) -> bool {
+        let Some(group) = &self.group else {
+            return true;
+        };
+        let leading = self
+            .order
+            .iter()
+            .take(group.keys.len())
+            .map(|order| order.key);
+        group
+            .keys
+            .iter()
+            .all(|key| leading.clone().any(|other| other == *key))
+    }
 }
 
 /// Rows to skip and to give.
@@ -30,25 +52,31 @@ pub struct Limit {
 /// GROUP BY, DISTINCT, or (without keys) an aggregate over everything, which gives one row.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub struct Group {
-    /// Equality decides which rows are one. Empty: all rows are one group, and each part
-    /// gave exactly one row.
+    /// Equality decides which rows are one. Empty: all rows of all parts are one group,
+    /// which exists even if there is no row (as `SELECT COUNT(*)` always gives one).
     pub keys: Vec<Key>,
-    /// What happens to the visible columns that aggregate; every other column keeps the
-    /// value of the group's first row.
+    /// What happens to the columns that aggregate; every other column keeps the value of
+    /// the group's first row.
     pub aggregates: Vec<Aggregate>,
 }
 
 /// A value to compare by.
 ///
-/// Numbers, times and binary strings compare by `value`; text compares by the bytes of
-/// `WEIGHT_STRING(value)` in column `weight`, as MySQL's collation has it. Which of the two
-/// holds is decided by the type in the result set's metadata.
+/// Numbers and times compare by `value`; strings by the bytes of `WEIGHT_STRING(value)` in
+/// column `weight`, padded as the collation named in column `collation` pads. Which of the
+/// two holds is decided by the type in the result set's metadata. The collation is asked for
+/// because metadata do not tell it: a column definition carries the character set of
+/// `character_set_results`.
+///
+/// ENUM and SET order by their index: `value` must then be a column of `x + 0`.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub struct Key {
     /// The column that holds the value.
     pub value: usize,
-    /// The column that holds its weight string, where the value may be text.
+    /// The column of `WEIGHT_STRING(value)`, where the value may be text.
     pub weight: Option<usize>,
+    /// The column of `COLLATION(value)`, where the value may be text.
+    pub collation: Option<usize>,
 }
 
 /// One key of ORDER BY.
@@ -60,10 +88,10 @@ pub struct OrderKey {
     pub descending: bool,
 }
 
-/// One visible column that aggregates the values of its group.
+/// One column that aggregates the values of its group.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub struct Aggregate {
-    /// The visible column.
+    /// The column that takes the group's value; hidden where only `resort` needs it.
     pub column: usize,
     /// How the parts' values become one.
     pub function: Function,
@@ -76,9 +104,10 @@ pub enum Function {
     Count,
     /// The sum of the values that are not NULL; NULL if all are.
     Sum,
-    /// The lowest value that is not NULL.
+    /// The lowest value that is not NULL. Its weight goes with it, so that `resort` can
+    /// compare by it.
     Min(Key),
-    /// The highest value that is not NULL.
+    /// The highest value that is not NULL, likewise.
     Max(Key),
     /// `sum / count` of two hidden columns, rounded as MySQL rounds AVG.
     Avg {
