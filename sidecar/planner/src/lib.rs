@@ -1,1 +1,4 @@
 //! SQL text to plan: which shards, which bytes, how the parts are merged. Pure.
+
+pub mod fingerprint;
+pub mod lexer;

@@ -1,0 +1,103 @@
+//! A statement's text without the values of its literals.
+
+use std::ops::Range;
+
+use crate::lexer::{Lexer, SqlMode, Token, TokenKind};
+
+/// Buffers beyond this size are given back before the next statement.
+const KEPT_BYTES: usize = 64 << 10;
+
+/// The buffers that one session reuses for every statement.
+#[derive(Debug, Default)]
+pub struct Normalizer {
+    text: Vec<u8>,
+    literals: Vec<Token>,
+}
+
+/// A statement, split into what the plan depends on and what it is fed with.
+#[derive(Clone, Debug)]
+pub struct Fingerprint<'a> {
+    /// The statement from its first to its last token. A version comment is in it as a whole;
+    /// comments around it and the `;` behind it are not, and stay out of the cache's key.
+    pub body: Range<usize>,
+    /// The literals in the order of the text.
+    pub literals: &'a [Token],
+    /// Whether MySQL would refuse a token of it, or a `;` stands inside a version comment.
+    pub invalid: bool,
+    /// Whether another statement follows behind a `;`.
+    pub several: bool,
+    /// Context, mode and body, each literal as a zero byte and its kind.
+    pub(super) normalized: &'a [u8],
+}
+
+impl Normalizer {
+    /// Reads `sql`. `context` is all else that a plan depends on (database, version of the
+    /// schema, character sets …); it is compared byte by byte.
+    pub fn normalize(&mut self, sql: &[u8], mode: SqlMode, context: &[u8]) -> Fingerprint<'_> {
+        self.clear();
+        self.text
+            .extend_from_slice(&(context.len() as u32).to_le_bytes());
+        self.text.extend_from_slice(context);
+        self.text.push(mode.class());
+
+        let mut lexer = Lexer::new(sql, mode);
+        let mut body = 0..0;
+        let mut copied = 0;
+        let mut invalid = false;
+        let mut several = false;
+        let mut last_in_comment = false;
+        let mut ended = false;
+        while let Some(token) = lexer.next() {
+            let comment = lexer.version_comment();
+            if token.kind == TokenKind::Semicolon {
+                if last_in_comment && !ended {
+                    body.end = lexer.version_comment_end();
+                }
+                invalid |= comment.is_some();
+                ended = true;
+                continue;
+            }
+            if ended {
+                several = true;
+                break;
+            }
+            if body.end == 0 {
+                body.start = comment.unwrap_or(token.start as usize);
+                copied = body.start;
+            }
+            body.end = token.end as usize;
+            last_in_comment = comment.is_some();
+            invalid |= token.kind == TokenKind::Invalid;
+            if token.kind.is_literal() {
+                self.text
+                    .extend_from_slice(&sql[copied..token.start as usize]);
+                self.text.extend_from_slice(&[0, token.kind as u8]);
+                self.literals.push(token);
+                copied = token.end as usize;
+            }
+        }
+        if last_in_comment && !ended && !invalid {
+            body.end = lexer.version_comment_end();
+        }
+        self.text
+            .extend_from_slice(sql.get(copied..body.end).unwrap_or_default());
+        Fingerprint {
+            body,
+            literals: &self.literals,
+            invalid,
+            several,
+            normalized: &self.text,
+        }
+    }
+
+    fn clear(&mut self) {
+        if self.text.capacity() > KEPT_BYTES {
+            self.text = Vec::new();
+        }
+        if self.literals.capacity() * size_of::<Token>() > KEPT_BYTES {
+            self.literals = Vec::new();
+        }
+        self.text.clear();
+        self.literals.clear();
+    }
+}

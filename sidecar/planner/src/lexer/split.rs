@@ -1,0 +1,134 @@
+//! Views of a whole text: its statements, its code without comments, its depth.
+
+use std::ops::Range;
+
+use super::mode::SqlMode;
+use super::scan::Lexer;
+use super::token::{Token, TokenKind};
+
+/// The statements of a text, split at `;` outside quotes and comments.
+///
+/// A stored program (CREATE PROCEDURE, FUNCTION, TRIGGER, EVENT) holds `;` itself: it runs to
+/// the end of the text. What stands behind the last `;` counts only if it has a token.
+#[derive(Clone, Debug)]
+pub struct Statements<'a> {
+    sql: &'a [u8],
+    mode: SqlMode,
+    at: usize,
+}
+
+impl<'a> Statements<'a> {
+    /// Begins at the first statement of `sql`.
+    #[must_use]
+    pub fn new(sql: &'a [u8], mode: SqlMode) -> Self {
+        Self { sql, mode, at: 0 }
+    }
+}
+
+impl Iterator for Statements<'_> {
+    type Item = Range<usize>;
+
+    fn next(&mut self) -> Option<Range<usize>> {
+        let start = self.at;
+        let rest = self.sql.get(start..)?;
+        let mut program = ProgramHeader::default();
+        let mut any = false;
+        for token in Lexer::new(rest, self.mode) {
+            if token.kind == TokenKind::Semicolon && !program.found() {
+                self.at = start + token.end as usize;
+                return Some(start..start + token.start as usize);
+            }
+            any = true;
+            program.read(token, rest);
+        }
+        self.at = usize::MAX;
+        (any || start == 0).then_some(start..self.sql.len())
+    }
+}
+
+/// Recognises the header of a stored program by its words in front of the first parenthesis.
+#[derive(Default)]
+struct ProgramHeader {
+    state: HeaderState,
+}
+
+#[derive(Default, Eq, PartialEq)]
+enum HeaderState {
+    #[default]
+    Start,
+    Create,
+    Program,
+    Other,
+}
+
+impl ProgramHeader {
+    fn found(&self) -> bool {
+        self.state == HeaderState::Program
+    }
+
+    fn read(&mut self, token: Token, sql: &[u8]) {
+        let any = |words: &[&str]| words.iter().any(|word| token.is_word(sql, word));
+        match self.state {
+            HeaderState::Start if any(&["CREATE", "ALTER"]) => self.state = HeaderState::Create,
+            HeaderState::Start => self.state = HeaderState::Other,
+            HeaderState::Create if any(&["PROCEDURE", "FUNCTION", "TRIGGER", "EVENT"]) => {
+                self.state = HeaderState::Program;
+            }
+            HeaderState::Create
+                if any(&["TABLE", "VIEW", "DATABASE", "SCHEMA", "USER", "INDEX"]) =>
+            {
+                self.state = HeaderState::Other;
+            }
+            _ => {}
+        }
+    }
+}
+
+/// A copy of `sql`, as long as it, in which only the tokens are left and all else is blank:
+/// comments, hints and the marks of version comments. Places in it are places in `sql`.
+#[must_use]
+pub fn shadow(sql: &[u8], mode: SqlMode) -> Vec<u8> {
+    let mut copy = vec![b' '; sql.len()];
+    for token in Lexer::new(sql, mode) {
+        if token.kind != TokenKind::Hint {
+            copy[token.range()].copy_from_slice(token.text(sql));
+        }
+    }
+    copy
+}
+
+/// How deep a parser that recurses would get.
+#[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
+pub struct Complexity {
+    /// The deepest nesting of parentheses.
+    pub depth: usize,
+    /// The most tokens between two commas of one pair of parentheses: more than the length of
+    /// any chain of operators, whose tree is as deep as the chain is long.
+    pub longest_run: usize,
+}
+
+/// Measures a statement, so that one that would overflow the stack is never parsed.
+#[must_use]
+pub fn complexity(sql: &[u8], mode: SqlMode) -> Complexity {
+    /// Deeper nesting is told by `depth` alone.
+    const LEVELS: usize = 64;
+    let mut runs = [0_usize; LEVELS];
+    let mut depth = 0_usize;
+    let mut found = Complexity::default();
+    for token in Lexer::new(sql, mode) {
+        let level = depth.min(LEVELS - 1);
+        match token.kind {
+            TokenKind::LeftParen => {
+                runs[level] += 1;
+                depth += 1;
+                found.depth = found.depth.max(depth);
+                runs[depth.min(LEVELS - 1)] = 0;
+            }
+            TokenKind::RightParen => depth = depth.saturating_sub(1),
+            TokenKind::Comma | TokenKind::Semicolon => runs[level] = 0,
+            _ => runs[level] += 1,
+        }
+        found.longest_run = found.longest_run.max(runs[level]);
+    }
+    found
+}

@@ -1,0 +1,331 @@
+use super::*;
+use TokenKind as K;
+
+fn kinds(sql: &str) -> Vec<(K, String)> {
+    with(sql, SqlMode::default())
+}
+
+fn with(sql: &str, mode: SqlMode) -> Vec<(K, String)> {
+    Lexer::new(sql.as_bytes(), mode)
+        .map(|t| {
+            (
+                t.kind,
+                String::from_utf8_lossy(t.text(sql.as_bytes())).into_owned(),
+            )
+        })
+        .collect()
+}
+
+fn just_kinds(sql: &str) -> Vec<K> {
+    kinds(sql).into_iter().map(|(kind, _)| kind).collect()
+}
+
+fn texts(sql: &str) -> Vec<String> {
+    kinds(sql).into_iter().map(|(_, text)| text).collect()
+}
+
+fn code(sql: &str) -> String {
+    texts(sql).join(" ")
+}
+
+fn is_invalid(sql: &str) -> bool {
+    just_kinds(sql).last() == Some(&K::Invalid)
+}
+
+#[test]
+fn a_point_select_is_words_and_a_number() {
+    insta::assert_debug_snapshot!(just_kinds("SELECT c FROM t1 WHERE id=503"), @"
+    [
+        Word,
+        Word,
+        Word,
+        Word,
+        Word,
+        Word,
+        Equal,
+        Integer,
+    ]
+    ");
+}
+
+#[test]
+fn operators_are_the_longest_that_mysql_knows() {
+    assert_eq!(
+        code("a<=>b<>c!=d<=e>=f<<g>>h||i&&j:=k->l->>m"),
+        "a <=> b <> c != d <= e >= f << g >> h || i && j := k -> l ->> m"
+    );
+    assert_eq!(
+        just_kinds("<=> ->> -> ||"),
+        [K::NullSafeEqual, K::LongArrow, K::Arrow, K::DoublePipe]
+    );
+}
+
+#[test]
+fn runs_of_comparison_characters_that_are_no_operator_are_refused_as_mysql_does() {
+    for sql in ["1=!0", "1>!0", "1<!0", "1 <>!0", "1=>0", "1<=!0", "1==1"] {
+        assert!(is_invalid(sql), "{sql}");
+    }
+    assert_eq!(code("1<=>=0"), "1 <=> = 0");
+    assert_eq!(code("1= !0"), "1 = ! 0");
+}
+
+#[test]
+fn version_comments_are_code_up_to_the_servers_version() {
+    assert_eq!(code("select 1 /*!50100 +1 */"), "select 1 + 1");
+    assert_eq!(code("select 1 /*!050100 +1 */"), "select 1 + 1");
+    assert_eq!(code("select 1 /*!90704+1 */"), "select 1 + 1");
+    assert_eq!(code("select 1 /*!90705 +1 */ + 5"), "select 1 + 5");
+    assert_eq!(code("select 1 /*!100000 +1 */"), "select 1");
+    assert_eq!(code("select 1 /*!+1 */"), "select 1 + 1");
+    assert_eq!(code("select 1 /*!501 */"), "select 1 501");
+    assert_eq!(code("select 1 /*!50100,2*/"), "select 1 , 2");
+    assert_eq!(code("select 2*/*!50100 2*/"), "select 2 * 2");
+}
+
+#[test]
+fn comments_nest_as_in_mysql() {
+    assert_eq!(code("select 1 /*!50100 /* x */ +1 */"), "select 1 + 1");
+    assert_eq!(code("select 1 /*!99999 /* x */ +1 */ + 5"), "select 1 + 5");
+    assert_eq!(code("select 1 /* /* x */ + 5"), "select 1 + 5");
+    assert_eq!(code("select 1 /*!50100 +1 -- x */\n */"), "select 1 + 1");
+    assert!(is_invalid("select 1 /*!50100 +1"));
+    assert!(is_invalid("select 1 /*!50100 /*!50100 +1 */ */"));
+    assert!(is_invalid("select 1 /* x"));
+    assert!(is_invalid("select /*/"));
+}
+
+#[test]
+fn two_dashes_are_a_comment_only_before_a_blank() {
+    assert_eq!(code("select 1 --1"), "select 1 - - 1");
+    assert_eq!(code("select 1 --\t1"), "select 1");
+    assert_eq!(code("select 1 --"), "select 1");
+    assert_eq!(code("select 1 -- 1\n+2"), "select 1 + 2");
+    assert_eq!(code("select 1 # 1\n+2"), "select 1 + 2");
+}
+
+#[test]
+fn hints_stand_only_behind_their_keywords() {
+    assert_eq!(
+        just_kinds("SELECT /*+ NO_ICP(t) */ a"),
+        [K::Word, K::Hint, K::Word]
+    );
+    assert_eq!(just_kinds("SELECT a /*+ NO_ICP(t) */"), [K::Word, K::Word]);
+    assert!(is_invalid("SELECT /*+ QB_NAME(`*/ */ a"));
+}
+
+#[test]
+fn numbers_are_classed_by_their_form() {
+    assert_eq!(
+        just_kinds("1 1.5 .5 1. 1e3 1.e3 1e+3 1.5E-3"),
+        [
+            K::Integer,
+            K::Decimal,
+            K::Decimal,
+            K::Decimal,
+            K::Float,
+            K::Float,
+            K::Float,
+            K::Float,
+        ]
+    );
+    assert_eq!(
+        just_kinds("18446744073709551615 18446744073709551616"),
+        [K::Integer, K::Decimal]
+    );
+    assert_eq!(just_kinds("00000000000000000000000000001"), [K::Integer]);
+    assert_eq!(
+        just_kinds("0x1f 0b01 x'4F' B'01'"),
+        [K::Hex, K::Bit, K::Hex, K::Bit]
+    );
+    for sql in ["x'4'", "x'4G'", "b'12'", "1.5ex", "1.5e+", "x'"] {
+        assert!(is_invalid(sql), "{sql}");
+    }
+}
+
+#[test]
+fn names_may_begin_with_digits() {
+    for sql in [
+        "1e", "12abc", "0X01", "0x", "0xg", "0x1g", "0b12", "0B1", "$a", "a$b", "äö", "_x",
+    ] {
+        assert_eq!(just_kinds(sql), [K::Word], "{sql}");
+    }
+    assert_eq!(texts("1e1x"), ["1e1", "x"]);
+    assert_eq!(just_kinds("t.1"), [K::Word, K::Dot, K::Word]);
+    assert_eq!(
+        just_kinds("t.1e5.x"),
+        [K::Word, K::Dot, K::Word, K::Dot, K::Word]
+    );
+    assert_eq!(just_kinds("t .1"), [K::Word, K::Decimal]);
+    assert_eq!(just_kinds("1..1"), [K::Decimal, K::Decimal]);
+}
+
+#[test]
+fn quotes_double_and_escape() {
+    assert_eq!(
+        texts(r"'a''b' 'c\'d' `e``f`"),
+        ["'a''b'", r"'c\'d'", "`e``f`"]
+    );
+    assert_eq!(just_kinds("\"a\""), [K::String]);
+    let ansi = SqlMode {
+        ansi_quotes: true,
+        ..SqlMode::default()
+    };
+    assert_eq!(
+        with("\"a\"\"b\"", ansi),
+        [(K::QuotedIdentifier, "\"a\"\"b\"".into())]
+    );
+    let plain = SqlMode {
+        no_backslash_escapes: true,
+        ..SqlMode::default()
+    };
+    assert_eq!(with(r"'a\' 'b'", plain).len(), 2);
+    for sql in ["'a", r"'a\'", "`a", "\"", "`a\0b`"] {
+        assert!(is_invalid(sql), "{sql:?}");
+    }
+}
+
+#[test]
+fn introducers_are_known_character_sets() {
+    assert_eq!(
+        just_kinds("_utf8mb4'a' _UTF8 'b' _foo'c'"),
+        [
+            K::Introducer,
+            K::String,
+            K::Introducer,
+            K::String,
+            K::Word,
+            K::String,
+        ]
+    );
+    assert_eq!(just_kinds("_utf8.a"), [K::Word, K::Dot, K::Word]);
+    assert_eq!(
+        just_kinds("N'a' n'b'"),
+        [K::NationalString, K::NationalString]
+    );
+}
+
+#[test]
+fn variables_are_one_token_or_a_mark() {
+    assert_eq!(
+        texts("@a.b @`c d` @'e' @\"f\" @ @@session.x"),
+        [
+            "@a.b", "@`c d`", "@'e'", "@\"f\"", "@", "@@", "session", ".", "x",
+        ]
+    );
+}
+
+#[test]
+fn bytes_without_meaning_end_the_statement() {
+    for sql in ["select \\N", "select \0", "select [1]", "a\x01b"] {
+        let tokens = kinds(sql);
+        assert_eq!(tokens.last().map(|t| t.0), Some(K::Invalid), "{sql:?}");
+    }
+}
+
+#[test]
+fn literals_are_decoded_as_mysql_does() {
+    let mode = SqlMode::default();
+    let plain = SqlMode {
+        no_backslash_escapes: true,
+        ..mode
+    };
+    assert_eq!(
+        &*string_literal(br"'a\'b\\c\n\%\_\q\Z'", mode),
+        b"a'b\\c\n\\%\\_q\x1a"
+    );
+    assert_eq!(&*string_literal(br"'a\n''b'", plain), br"a\n'b");
+    assert_eq!(&*string_literal(br#"N'a"b'"#, mode), br#"a"b"#);
+    assert_eq!(&*identifier(b"`a``b`"), b"a`b");
+    assert_eq!(&*identifier(b"ab"), b"ab");
+    assert_eq!(integer_literal(b"18446744073709551615"), Some(u64::MAX));
+    assert_eq!(integer_literal(b"18446744073709551616"), None);
+    assert_eq!(hex_literal(b"0x1ff"), [1, 0xff]);
+    assert_eq!(hex_literal(b"X'01FF'"), [1, 0xff]);
+    assert_eq!(bit_literal(b"b'1000000001'"), [2, 1]);
+    assert_eq!(bit_literal(b"0b1"), [1]);
+}
+
+#[test]
+fn texts_split_into_statements_outside_quotes_and_programs() {
+    let split = |sql: &str| -> Vec<String> {
+        Statements::new(sql.as_bytes(), SqlMode::default())
+            .map(|r| sql[r].to_owned())
+            .collect()
+    };
+    assert_eq!(
+        split("select ';' ; select 2; -- end"),
+        ["select ';' ", " select 2"]
+    );
+    assert_eq!(split("select 1"), ["select 1"]);
+    assert_eq!(split("a;;b"), ["a", "", "b"]);
+    assert_eq!(split(""), [""]);
+    let program = "CREATE DEFINER=`a`@`b` PROCEDURE p() BEGIN SELECT 1; SELECT 2; END";
+    assert_eq!(split(program), [program]);
+    assert_eq!(split("create table t (`event` int); select 1").len(), 2);
+}
+
+#[test]
+fn the_shadow_has_the_places_of_the_statement() {
+    let sql = b"SELECT /*+ X */ 1 /*!50100 +1 */ -- x";
+    let copy = shadow(sql, SqlMode::default());
+    assert_eq!(copy.len(), sql.len());
+    assert_eq!(
+        String::from_utf8_lossy(&copy).trim_end(),
+        "SELECT          1          +1"
+    );
+}
+
+#[test]
+fn complexity_counts_depth_and_chains() {
+    let found = complexity(b"a OR b OR (c, d, (e)) OR f", SqlMode::default());
+    assert_eq!(
+        found,
+        Complexity {
+            depth: 2,
+            longest_run: 7
+        }
+    );
+    let values = format!("values {}", vec!["(-1,2)"; 1000].join(","));
+    assert!(complexity(values.as_bytes(), SqlMode::default()).longest_run < 8);
+}
+
+proptest::proptest! {
+    #[test]
+    fn any_bytes_give_tokens_in_order_that_end(sql: Vec<u8>, ansi: bool, plain: bool) {
+        check(&sql, SqlMode { ansi_quotes: ansi, no_backslash_escapes: plain, ..SqlMode::default() });
+    }
+
+    #[test]
+    fn text_like_sql_gives_tokens_in_order_that_end(
+        sql in r#"[ abxnNeE0-9.'"`@/*!+\\;<>=:|&#?\-\n_$(),]{0,64}"#, ansi: bool,
+    ) {
+        check(sql.as_bytes(), SqlMode { ansi_quotes: ansi, ..SqlMode::default() });
+    }
+}
+
+fn check(sql: &[u8], mode: SqlMode) {
+    let mut end = 0;
+    let mut invalid = false;
+    for token in Lexer::new(sql, mode) {
+        assert!(!invalid, "nothing follows an invalid token");
+        assert!(token.start as usize >= end);
+        assert!(token.end > token.start || token.kind == K::Invalid);
+        end = token.end as usize;
+        assert!(end <= sql.len());
+        invalid = token.kind == K::Invalid;
+    }
+    let copy = shadow(sql, mode);
+    let kinds = |sql: &[u8]| -> Vec<K> {
+        Lexer::new(sql, mode)
+            .map(|t| t.kind)
+            .filter(|k| *k != K::Hint)
+            .collect()
+    };
+    if !invalid {
+        assert_eq!(
+            kinds(sql),
+            kinds(&copy),
+            "the shadow reads as the statement does"
+        );
+    }
+}
