@@ -80,13 +80,8 @@ impl Exchange {
         Progress::Wrong { used_password }
     }
 
-    /// Asks the client for the password itself.
-    pub(crate) fn ask(
-        &mut self,
-        answer: &[u8],
-        codec: &mut PacketCodec,
-        out: &mut BytesMut,
-    ) -> Progress {
+    /// Asks the client for the password itself, which [`Exchange::feed`] then takes.
+    pub(crate) fn ask(answer: &[u8], codec: &mut PacketCodec, out: &mut BytesMut) -> Progress {
         if Self::is_empty(answer) {
             return Progress::Given(Password::default());
         }
@@ -94,7 +89,7 @@ impl Exchange {
         Progress::Continue
     }
 
-    /// Takes the client's next packet after [`Exchange::ask`].
+    /// Takes the client's next packet.
     pub(crate) fn feed(
         &mut self,
         payload: &[u8],

@@ -197,15 +197,10 @@ mod tests {
 
     #[test]
     fn floats_are_ieee() {
-        let float = value(ColumnType::MYSQL_TYPE_FLOAT, false, &1.5f32.to_le_bytes()).unwrap();
-        assert_eq!(float, ParamValue::Float(1.5));
-        let double = value(
-            ColumnType::MYSQL_TYPE_DOUBLE,
-            false,
-            &(-2.5f64).to_le_bytes(),
-        )
-        .unwrap();
-        assert_eq!(double, ParamValue::Double(-2.5));
+        let one_and_a_half = value(ColumnType::MYSQL_TYPE_FLOAT, false, b"\0\0\xc0\x3f");
+        assert_eq!(one_and_a_half, Ok(ParamValue::Float(1.5)));
+        let minus_two = value(ColumnType::MYSQL_TYPE_DOUBLE, false, b"\0\0\0\0\0\0\0\xc0");
+        assert_eq!(minus_two, Ok(ParamValue::Double(-2.0)));
     }
 
     #[test]

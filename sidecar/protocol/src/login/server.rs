@@ -284,7 +284,7 @@ impl ServerLogin {
                 self.client.password = password;
                 progress
             }
-            Credential::Elsewhere => self.exchange.ask(&answer, codec, out),
+            Credential::Elsewhere => Exchange::ask(&answer, codec, out),
             Credential::Unknown => Progress::Wrong {
                 used_password: !Exchange::is_empty(&answer),
             },

@@ -4,8 +4,10 @@
 //! packets that end a part, and, where asked to, at column definitions or rows;
 //! everything else it only counts. A row costs a few nanoseconds and no memory.
 
+mod event;
 mod packet;
 
+pub use event::{Event, Found, Reply};
 use packet::{Ends, status_of_ok};
 
 use crate::capability::{CapabilityFlags, StatusFlags};
@@ -13,70 +15,6 @@ use crate::error::{ProtocolError, Result};
 use crate::frame::{HEADER, MAX_FRAME, header};
 use crate::result::{EofPacket, ErrPacket, OkPacket, PrepareOk};
 use crate::wire::get_lenenc;
-
-/// What kind of answer a command has.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Reply {
-    /// OK, ERR, or results: QUERY, EXECUTE, and all commands that answer OK.
-    Command,
-    /// The answer to PREPARE.
-    Prepare,
-    /// Column definitions: FIELD_LIST.
-    FieldList,
-    /// One line: STATISTICS.
-    Statistics,
-    /// Rows without definitions: FETCH.
-    Fetch,
-}
-
-/// What the scanner came to.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Event {
-    /// Nothing; the input is used up. Read more.
-    NeedMore,
-    /// The head of a result with so many columns.
-    ResultSet {
-        /// The number of columns.
-        columns: u64,
-    },
-    /// The head of PREPARE's answer.
-    PrepareOk(PrepareOk),
-    /// A parameter's definition, where columns are asked for.
-    Param,
-    /// A column's definition, where columns are asked for.
-    Column,
-    /// A row, where rows are asked for. See [`payload`](crate::payload).
-    Row,
-    /// The server asks for a file; its name follows the first byte.
-    Infile,
-    /// An OK packet: a statement that has no rows succeeded.
-    Ok {
-        /// The session's status.
-        status: StatusFlags,
-    },
-    /// The end of rows, in either style; see [`decode_end`](crate::decode_end).
-    End {
-        /// The session's status.
-        status: StatusFlags,
-    },
-    /// An ERR packet, which ends the whole answer.
-    Err,
-    /// The line of STATISTICS.
-    Text,
-    /// The end of PREPARE's answer, which has no packet of its own.
-    Complete,
-}
-
-/// A step through the answer.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Found {
-    /// So many bytes at the front can be passed on as they are.
-    pub skip: usize,
-    /// Then comes a packet of so many bytes, headers included, which `event` tells of.
-    pub len: usize,
-    /// What it is.
-    pub event: Event,
-}
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum State {
@@ -89,6 +27,16 @@ enum State {
     Fields,
     Complete,
     Done,
+}
+
+impl State {
+    /// The state behind the parameters in PREPARE's answer.
+    fn prepared_columns(columns: u64) -> Self {
+        match columns {
+            0 => Self::Complete,
+            left => Self::Columns { left },
+        }
+    }
 }
 
 /// The scanner of one command's answer.
@@ -291,7 +239,7 @@ impl ReplyScanner {
             State::First => self.first(tag, payload).map(Some),
             State::Params { left, columns } => {
                 self.state = match left - 1 {
-                    0 if self.deprecates_eof() => self.prepared_columns(columns),
+                    0 if self.deprecates_eof() => State::prepared_columns(columns),
                     0 => State::ParamsEof { columns },
                     left => State::Params { left, columns },
                 };
@@ -299,7 +247,7 @@ impl ReplyScanner {
             }
             State::ParamsEof { columns } => {
                 EofPacket::decode(payload)?;
-                self.state = self.prepared_columns(columns);
+                self.state = State::prepared_columns(columns);
                 Ok(None)
             }
             State::Columns { left } => {
@@ -329,7 +277,7 @@ impl ReplyScanner {
                 let head = PrepareOk::decode(payload)?;
                 let columns = u64::from(head.columns);
                 self.state = match u64::from(head.params) {
-                    0 => self.prepared_columns(columns),
+                    0 => State::prepared_columns(columns),
                     left => State::Params { left, columns },
                 };
                 Ok(Event::PrepareOk(head))
@@ -358,13 +306,6 @@ impl ReplyScanner {
             self.end(payload)
         } else {
             Ok(Event::Row)
-        }
-    }
-
-    fn prepared_columns(&self, columns: u64) -> State {
-        match columns {
-            0 => State::Complete,
-            left => State::Columns { left },
         }
     }
 
