@@ -3,9 +3,9 @@
 use std::io::Write;
 
 use crate::column::{Class, Column, Format};
-use crate::decimal::Sum;
 use crate::error::{MergeError, malformed};
 use crate::row::{Row, Shape};
+use crate::sum::Sum;
 use crate::writer::RowWriter;
 use crate::{double, number};
 

@@ -2,6 +2,8 @@
 
 use remora_protocol::{ColumnDef, ColumnFlags, ColumnType};
 
+use crate::error::MergeError;
+
 /// The number of the collation `binary`, which marks what is not text.
 const BINARY: u16 = 63;
 
@@ -30,17 +32,6 @@ pub struct Column {
     pub decimals: u8,
 }
 
-impl From<&ColumnDef<'_>> for Column {
-    fn from(definition: &ColumnDef<'_>) -> Self {
-        Self {
-            kind: definition.kind,
-            flags: definition.flags,
-            collation: definition.collation,
-            decimals: definition.decimals,
-        }
-    }
-}
-
 /// Types that hold the same kind of value.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(crate) enum Class {
@@ -62,6 +53,17 @@ pub(crate) enum Class {
 }
 
 impl Column {
+    /// Reads the payload of a column definition.
+    pub fn read(definition: &[u8]) -> Result<Self, MergeError> {
+        let definition = ColumnDef::decode(definition)?;
+        Ok(Self {
+            kind: definition.kind,
+            flags: definition.flags,
+            collation: definition.collation,
+            decimals: definition.decimals,
+        })
+    }
+
     pub(crate) fn class(&self) -> Class {
         match self.kind {
             ColumnType::MYSQL_TYPE_NULL => Class::Null,

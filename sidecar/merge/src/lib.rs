@@ -24,6 +24,7 @@ mod resort;
 mod row;
 mod source;
 mod spec;
+mod sum;
 mod temporal;
 mod tournament;
 mod writer;

@@ -15,7 +15,9 @@ impl Pad {
     pub(crate) const NONE: Self = Self(&[]);
 
     /// The pad of a collation. None where weights of several levels follow each other, so that
-    /// no padding at the end makes them comparable, and for names that MySQL 9.7 does not have.
+    /// no padding at the end makes them comparable; where MySQL itself is of two minds (latin7:
+    /// `=` pads with the weight of a space, sorting with 0x20); and for names that MySQL 9.7
+    /// does not have.
     pub(crate) fn of(collation: &[u8]) -> Option<Self> {
         let name = std::str::from_utf8(collation).ok()?;
         if name == "binary" {
@@ -26,9 +28,8 @@ impl Pad {
             return Some(Self::NONE);
         }
         let unit: &[u8] = match (charset, rest) {
-            ("latin2" | "cp1250", "czech_cs") => return None,
-            ("latin7", "estonian_cs") => &[0x2C],
-            ("latin7", "general_ci" | "general_cs") => &[0x30],
+            ("latin2" | "cp1250", "czech_cs")
+            | ("latin7", "estonian_cs" | "general_ci" | "general_cs") => return None,
             ("gb18030", "unicode_520_ci") => &[0x02, 0x0A],
             ("utf8mb4" | "utf16" | "utf16le" | "utf32", "bin") => &[0, 0, 0x20],
             ("utf8mb3" | "ucs2", "bin") => &[0, 0x20],
@@ -106,6 +107,7 @@ mod tests {
             let expected = match attribute {
                 "NO PAD" => Some(String::new()),
                 _ if name.ends_with("_czech_cs") => None,
+                _ if name.starts_with("latin7_") && space != "20" => None,
                 _ => Some(space.to_owned()),
             };
             let pad = Pad::of(name.as_bytes()).map(|pad| {

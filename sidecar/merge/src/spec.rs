@@ -28,11 +28,8 @@ impl MergeSpec {
         let Some(group) = &self.group else {
             return true;
         };
-        let leading = self
-            .order
-            .iter()
-            .take(group.keys.len())
-            .map(|order| order.key);
+        let order = self.order.iter().map(|order| order.key);
+        let leading = order.take_while(|key| group.keys.contains(key));
         group
             .keys
             .iter()
