@@ -117,8 +117,9 @@ impl Column {
     }
 
     /// Whether values of both are encoded and compared alike. A part that is a UNION of slots
-    /// and one that is a plain SELECT differ in what does not matter: kinds of strings, the
-    /// decimals of strings, key flags, and the type of a bare NULL.
+    /// and one that is a plain SELECT differ in what does not matter: kinds of strings (a user
+    /// variable even becomes text), the decimals of strings, key flags, and the type of a bare
+    /// NULL. Whether strings compare alike is up to the collations that come with their keys.
     pub(crate) fn agrees(&self, other: &Self) -> bool {
         self.stands_for(other)
             && (self.class() != Class::Integer
@@ -132,16 +133,19 @@ impl Column {
         if mine == Class::Null || theirs == Class::Null {
             return true;
         }
-        mine == theirs
-            && match mine {
-                Class::Decimal
-                | Class::Float
-                | Class::Double
-                | Class::DateTime
-                | Class::Timestamp
-                | Class::Time => self.decimals == other.decimals,
-                _ => true,
-            }
+        let strings = matches!(mine, Class::Bytes | Class::Text)
+            && matches!(theirs, Class::Bytes | Class::Text);
+        strings
+            || mine == theirs
+                && match mine {
+                    Class::Decimal
+                    | Class::Float
+                    | Class::Double
+                    | Class::DateTime
+                    | Class::Timestamp
+                    | Class::Time => self.decimals == other.decimals,
+                    _ => true,
+                }
     }
 
     /// How many bytes an integer takes in a binary row.
@@ -199,7 +203,8 @@ pub(crate) mod tests {
             flags: ColumnFlags::ENUM_FLAG,
             ..text()
         };
-        for other in [literal, long, choice] {
+        let variable = column(ColumnType::MYSQL_TYPE_VAR_STRING);
+        for other in [literal, long, choice, variable] {
             assert!(text().agrees(&other) && other.agrees(&text()));
         }
         let null = column(ColumnType::MYSQL_TYPE_NULL);
@@ -227,7 +232,6 @@ pub(crate) mod tests {
             decimal,
             cents,
             text(),
-            column(ColumnType::MYSQL_TYPE_VAR_STRING),
             column(ColumnType::MYSQL_TYPE_DATETIME),
             column(ColumnType::MYSQL_TYPE_TIMESTAMP),
             Column {

@@ -202,8 +202,8 @@ impl Merger {
     }
 }
 
-/// The columns that all parts have. Where one has a bare NULL or a string and another an ENUM,
-/// it is the one that says more.
+/// The columns that all parts have. Of a bare NULL and something else, of bytes and text, of a
+/// string and an ENUM, it is the one on whose comparison more depends.
 fn agreed(parts: &[Vec<Column>]) -> Result<Vec<Column>, MergeError> {
     let mut columns = parts.first().cloned().unwrap_or_default();
     for part in parts {
@@ -216,7 +216,9 @@ fn agreed(parts: &[Vec<Column>]) -> Result<Vec<Column>, MergeError> {
             if !known.agrees(other) {
                 return Err(MergeError::Changed { column });
             }
-            if known.class() == Class::Null || other.indexed() {
+            let (mine, theirs) = (known.class(), other.class());
+            let weaker = mine == Class::Null || (mine, theirs) == (Class::Bytes, Class::Text);
+            if weaker || other.indexed() {
                 *known = *other;
             }
         }

@@ -235,10 +235,10 @@ fn binary(writer: &mut BinaryRowWriter<'_>, column: &Column, value: &str) {
         ColumnType::MYSQL_TYPE_LONG => writer.encoded(&integer()[..4]),
         ColumnType::MYSQL_TYPE_LONGLONG => writer.encoded(&integer()[..8]),
         ColumnType::MYSQL_TYPE_DOUBLE => {
-            writer.encoded(&value.parse::<f64>().unwrap().to_le_bytes())
+            writer.encoded(&value.parse::<f64>().unwrap().to_le_bytes());
         }
         ColumnType::MYSQL_TYPE_FLOAT => {
-            writer.encoded(&value.parse::<f32>().unwrap().to_le_bytes())
+            writer.encoded(&value.parse::<f32>().unwrap().to_le_bytes());
         }
         ColumnType::MYSQL_TYPE_DATE | ColumnType::MYSQL_TYPE_DATETIME => {
             let numbers = numbers(value);

@@ -109,6 +109,14 @@ fn text_without_its_weight_is_not_guessed() {
 }
 
 #[test]
+fn text_in_one_part_makes_a_key_of_bytes_text() {
+    let spec = ordered(1, &[ascending(key(0))]);
+    for parts in [[vec![bytes()], vec![text()]], [vec![text()], vec![bytes()]]] {
+        assert!(build(&spec, &parts, &[bytes()], Format::Text).is_err());
+    }
+}
+
+#[test]
 fn enum_and_set_order_by_their_index_or_not_at_all() {
     for flag in [ColumnFlags::ENUM_FLAG, ColumnFlags::SET_FLAG] {
         let choice = Column {
