@@ -2,3 +2,4 @@
 
 pub mod fingerprint;
 pub mod lexer;
+pub mod utility;
