@@ -1,1 +1,0 @@
-//! PID 1 of the mysql container: starts mysqld, restarts it, fences it.

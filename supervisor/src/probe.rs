@@ -1,0 +1,150 @@
+//! The kubelet's exec probe: does mysqld answer on its socket, in time?
+//!
+//! It asks in SQL's own protocol. A connection that is merely accepted proves nothing: a
+//! mysqld that was stopped by SIGSTOP still has a kernel that accepts for it.
+
+use std::{
+    io::{self, Read, Write},
+    os::unix::net::UnixStream,
+    time::{Duration, Instant},
+};
+
+use bytes::BytesMut;
+use remora_protocol::{
+    ClientLogin, ClientOptions, ClientStep, Command, LoginError, PacketCodec, Password,
+    ProtocolError, ServerIdentity,
+};
+
+use crate::{Question, files::RunDir};
+
+/// The account that probes log in as, made by the agent: no password, USAGE alone.
+const USER: &str = "remora_probe";
+
+/// `ER_ACCESS_DENIED_ERROR`.
+const ACCESS_DENIED: u16 = 1045;
+
+/// No packet of a login or of a ping comes near.
+const MAX_PACKET: usize = 64 * 1024;
+
+/// Why a probe fails.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum ProbeError {
+    /// The agent fenced this instance.
+    #[error("fenced")]
+    Fenced,
+    /// It does not answer.
+    #[error("mysqld does not answer")]
+    Silent(#[from] io::Error),
+    /// It answers with something else.
+    #[error("mysqld's answer is not MySQL's protocol")]
+    Protocol(#[from] ProtocolError),
+    /// It refuses.
+    #[error("mysqld refuses the login")]
+    Refused(#[source] LoginError),
+}
+
+/// Succeeds if mysqld answers a ping within `timeout`.
+///
+/// # Errors
+/// [`ProbeError`]; its text is what `kubectl describe pod` shows.
+pub(crate) fn probe(
+    run_dir: &RunDir,
+    question: Question,
+    timeout: Duration,
+) -> Result<(), ProbeError> {
+    if run_dir.is_fenced() {
+        return match question {
+            Question::Ready => Err(ProbeError::Fenced),
+            // The supervisor does what the fence asks; to restart it would change nothing.
+            Question::Live => Ok(()),
+        };
+    }
+    // Connecting to a Unix socket does not wait unless the backlog is full, which a frozen
+    // server reaches after 151 connections; then the kubelet's own time-out ends the probe.
+    let stream = UnixStream::connect(run_dir.socket())?;
+    let mut conversation = Conversation {
+        stream,
+        deadline: Instant::now() + timeout,
+        codec: PacketCodec::new(MAX_PACKET),
+        incoming: BytesMut::new(),
+        outgoing: BytesMut::new(),
+    };
+    match conversation.log_in() {
+        // Before the agent made the account, a refusal is an answer too. For an account that
+        // does not exist MySQL asks for a plugin drawn by chance, to give nothing away.
+        Err(ProbeError::Refused(LoginError::Plugin(_))) => Ok(()),
+        Err(ProbeError::Refused(LoginError::Server(error))) if error.code == ACCESS_DENIED => {
+            Ok(())
+        }
+        Err(error) => Err(error),
+        Ok(server) => conversation.ping(&server),
+    }
+}
+
+struct Conversation {
+    stream: UnixStream,
+    deadline: Instant,
+    codec: PacketCodec,
+    incoming: BytesMut,
+    outgoing: BytesMut,
+}
+
+impl Conversation {
+    fn log_in(&mut self) -> Result<ServerIdentity, ProbeError> {
+        let mut options = ClientOptions::new(USER, Password::new(Vec::new()));
+        options.local_socket = true;
+        let mut login = ClientLogin::new(options);
+        loop {
+            let packet = self.receive()?;
+            let step = login
+                .feed(&packet, &mut self.codec, &mut self.outgoing)
+                .map_err(ProbeError::Refused)?;
+            self.send()?;
+            if let ClientStep::Done(server) = step {
+                return Ok(server);
+            }
+        }
+    }
+
+    fn ping(&mut self, server: &ServerIdentity) -> Result<(), ProbeError> {
+        let mut payload = BytesMut::new();
+        Command::Ping.encode(server.capabilities, &mut payload)?;
+        self.codec.restart();
+        self.codec.encode(&payload, &mut self.outgoing);
+        self.send()?;
+        // OK, or an error such as "server shutdown in progress": either is an answer.
+        self.receive().map(drop)
+    }
+
+    fn send(&mut self) -> io::Result<()> {
+        self.stream.set_write_timeout(Some(self.remaining()?))?;
+        self.stream.write_all(&self.outgoing)?;
+        self.outgoing.clear();
+        Ok(())
+    }
+
+    fn receive(&mut self) -> Result<BytesMut, ProbeError> {
+        let mut chunk = [0; 4096];
+        loop {
+            if let Some(packet) = self.codec.decode(&mut self.incoming)? {
+                return Ok(packet);
+            }
+            self.stream.set_read_timeout(Some(self.remaining()?))?;
+            match self.stream.read(&mut chunk)? {
+                0 => return Err(io::Error::from(io::ErrorKind::UnexpectedEof).into()),
+                n => self.incoming.extend_from_slice(&chunk[..n]),
+            }
+        }
+    }
+
+    /// What is left of the time-out. A socket's own time-out counts each read anew, so it is
+    /// set again before each.
+    fn remaining(&self) -> io::Result<Duration> {
+        let left = self.deadline.saturating_duration_since(Instant::now());
+        if left.is_zero() {
+            Err(io::ErrorKind::TimedOut.into())
+        } else {
+            Ok(left)
+        }
+    }
+}
