@@ -33,8 +33,12 @@ pub enum MergeError {
     /// An aggregate does not fit its type.
     #[error("{0} value is out of range")]
     OutOfRange(&'static str),
-    /// A part's rows are not in the order that the merge relies on.
-    #[error("the rows of part {part} are not in the expected order")]
+    /// A part's rows are not in the order that the merge relies on. MySQL itself sorts strings
+    /// by no more than their first `max_sort_length` bytes, in some of its ways to sort.
+    #[error(
+        "the rows of part {part} are not in the expected order; \
+         are there keys longer than max_sort_length?"
+    )]
     OutOfOrder {
         /// The part, from 0.
         part: usize,
