@@ -1,1 +1,7 @@
 //! Whole journeys on real MySQL servers and a real Kubernetes, and what brings those up.
+
+pub mod differential;
+pub mod mysql;
+pub mod process;
+pub mod shards;
+pub mod sidecar;

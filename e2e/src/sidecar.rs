@@ -1,0 +1,178 @@
+//! The sidecar as a process, by its command line and configuration file alone.
+
+use std::env;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::time::{Duration, Instant};
+
+use anyhow::{Context as _, Result, bail};
+use mysql_async::Conn;
+use serde_json::{Value, json};
+
+use crate::mysql::{Account, MysqlServer, login};
+use crate::process::{OwnedProcess, free_port};
+
+/// How long a sidecar may take to answer a client; it goes on while backends are slow.
+const START_LIMIT: Duration = Duration::from_secs(20);
+
+/// A running sidecar; it ends when this value is dropped.
+#[derive(Debug)]
+pub struct Sidecar {
+    process: OwnedProcess,
+    port: u16,
+    admin: u16,
+    ready_after: Duration,
+}
+
+impl Sidecar {
+    /// Starts the sidecar on `manifest` (a `ShardingCluster`) and the primaries `shards`, with
+    /// its files in `folder`, and waits until it is ready.
+    ///
+    /// # Errors
+    /// If its program is not built, or it does not become ready.
+    pub async fn start(folder: &Path, manifest: &Value, shards: &[u16]) -> Result<Self> {
+        let (port, admin) = (free_port()?, free_port()?);
+        Self::start_on(folder, manifest, shards, port, admin).await
+    }
+
+    /// [`Sidecar::start`] with ports that the caller chose.
+    ///
+    /// # Errors
+    /// As [`Sidecar::start`].
+    pub async fn start_on(
+        folder: &Path,
+        manifest: &Value,
+        shards: &[u16],
+        port: u16,
+        admin: u16,
+    ) -> Result<Self> {
+        let config = folder.join("remora.yaml");
+        fs::write(&config, configuration(manifest, shards)?)?;
+        let mut command = Command::new(program("remora-sidecar", "REMORA_SIDECAR")?);
+        command
+            .args(["run", "--config"])
+            .arg(&config)
+            .arg("--listen")
+            .arg(format!("127.0.0.1:{port}"))
+            .arg("--admin")
+            .arg(format!("127.0.0.1:{admin}"));
+        let started = Instant::now();
+        let process = OwnedProcess::start("remora-sidecar", command, &folder.join("sidecar.log"))?;
+        let mut sidecar = Self {
+            process,
+            port,
+            admin,
+            ready_after: Duration::ZERO,
+        };
+        sidecar.wait_until_ready(started).await?;
+        Ok(sidecar)
+    }
+
+    async fn wait_until_ready(&mut self, started: Instant) -> Result<()> {
+        loop {
+            self.process.check()?;
+            let answer = probe(self.admin, "/ready").await;
+            if answer.as_ref().is_ok_and(|status| *status == 200) {
+                self.ready_after = started.elapsed();
+                break;
+            }
+            if started.elapsed() > START_LIMIT {
+                bail!(
+                    "the sidecar is not ready ({answer:?}):\n{}",
+                    self.process.log_end()
+                );
+            }
+            tokio::time::sleep(Duration::from_millis(5)).await;
+        }
+        Conn::new(login(self.port, &MysqlServer::APPLICATION))
+            .await
+            .with_context(|| format!("nobody can log in:\n{}", self.process.log_end()))?
+            .disconnect()
+            .await?;
+        Ok(())
+    }
+
+    /// The port for MySQL clients.
+    #[must_use]
+    pub fn port(&self) -> u16 {
+        self.port
+    }
+
+    /// The port for probes and metrics.
+    #[must_use]
+    pub fn admin(&self) -> u16 {
+        self.admin
+    }
+
+    /// From the start of the process to the first `/ready` that said yes.
+    #[must_use]
+    pub fn ready_after(&self) -> Duration {
+        self.ready_after
+    }
+
+    /// The sidecar's process.
+    #[must_use]
+    pub fn process(&self) -> &OwnedProcess {
+        &self.process
+    }
+
+    /// Lets the sidecar live on without this value, and gives its process id.
+    #[must_use]
+    pub fn leave_running(self) -> u32 {
+        self.process.leave_running()
+    }
+}
+
+/// The two documents of the sidecar's configuration file.
+fn configuration(manifest: &Value, shards: &[u16]) -> Result<String> {
+    let account = |account: &Account| json!({"name": account.name, "password": account.password});
+    let topology = json!({
+        "apiVersion": "remora.dev/v1alpha1",
+        "kind": "Topology",
+        "metadata": {"name": manifest["metadata"]["name"]},
+        "epoch": 1,
+        "shards": shards.iter().map(|port| json!({
+            "instances": [{"host": "127.0.0.1", "port": port, "role": "Primary"}],
+        })).collect::<Vec<_>>(),
+        "users": [account(&MysqlServer::APPLICATION)],
+        "system": account(&MysqlServer::SYSTEM),
+    });
+    let manifest = serde_saphyr::to_string(manifest).context("the manifest is not YAML")?;
+    let topology = serde_saphyr::to_string(&topology).context("the topology is not YAML")?;
+    Ok(format!("{manifest}\n---\n{topology}"))
+}
+
+/// A program of this workspace: the one that the variable names, or the one that cargo built
+/// beside the running test.
+///
+/// # Errors
+/// If it is not there.
+pub fn program(name: &str, variable: &str) -> Result<PathBuf> {
+    if let Some(path) = env::var_os(variable) {
+        return Ok(path.into());
+    }
+    let own = env::current_exe()?;
+    for folder in own.ancestors().skip(1).take(2) {
+        let candidate = folder.join(name);
+        if candidate.is_file() {
+            return Ok(candidate);
+        }
+    }
+    bail!(
+        "{name} is not built beside {}: cargo build -p {name}, or set {variable}",
+        own.display()
+    )
+}
+
+/// The status that `GET path` gets on the admin port.
+async fn probe(port: u16, path: &str) -> Result<u16> {
+    use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
+    let mut stream = tokio::net::TcpStream::connect(("127.0.0.1", port)).await?;
+    let request = format!("GET {path} HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\n\r\n");
+    stream.write_all(request.as_bytes()).await?;
+    let mut answer = String::new();
+    stream.read_to_string(&mut answer).await?;
+    let status = answer.split_whitespace().nth(1).context("no HTTP status")?;
+    Ok(status.parse()?)
+}

@@ -1,0 +1,180 @@
+//! The sidecar beside one plain MySQL: the same statements, and no difference that a client
+//! could see.
+
+use std::path::Path;
+
+use anyhow::{Context as _, Result, ensure};
+use mysql_async::Conn;
+use mysql_async::prelude::Queryable as _;
+use remora_e2e::differential::{
+    Mode, Report, Script, Sides, VitessCorpus, generated_manifest, generated_script, run,
+};
+use remora_e2e::mysql::{MysqlRoot, MysqlServer, ServerOptions, login};
+use remora_e2e::shards::{LocalShards, with_layout};
+use serde_json::Value;
+
+/// Statements that may be refused, in percent.
+const REFUSED_PERCENT: usize = 15;
+/// How many statements are drawn from Vitess' tests.
+const FROM_VITESS: usize = 100;
+/// How many statements the generator makes of each seed.
+const FROM_GENERATOR: usize = 60;
+/// The least number of statements for each clause.
+const FOR_EACH_CLAUSE: usize = 6;
+
+fn statements() -> &'static Path {
+    Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/statements"))
+}
+
+/// The seed of what is drawn: `REMORA_SEED`, or the same one for everybody.
+fn seed() -> Result<u64> {
+    match std::env::var("REMORA_SEED") {
+        Ok(seed) => seed.parse().context("REMORA_SEED is not a number"),
+        Err(_) => Ok(20_261_130),
+    }
+}
+
+/// One plain MySQL with an empty `database`.
+async fn plain(root: &MysqlRoot, database: &str) -> Result<MysqlServer> {
+    let server = MysqlServer::start(root, &ServerOptions::named("plain")).await?;
+    let mut connection = Conn::new(server.login(&MysqlServer::APPLICATION)).await?;
+    connection
+        .query_drop(format!("CREATE DATABASE `{database}`"))
+        .await?;
+    connection.disconnect().await?;
+    Ok(server)
+}
+
+fn sides(subject: u16, reference: u16, database: &str) -> Sides {
+    let login = |port| {
+        // Statements are kept by the test, not by the driver.
+        let options = login(port, &MysqlServer::APPLICATION).stmt_cache_size(0);
+        options.db_name(Some(database)).into()
+    };
+    Sides {
+        subject: login(subject),
+        reference: login(reference),
+    }
+}
+
+async fn compare(scripts: &[Script], sides: &Sides, report: &mut Report) -> Result<()> {
+    for script in scripts {
+        for mode in [Mode::Text, Mode::Prepared] {
+            let part = run(script, mode, sides).await?;
+            report.add(part);
+        }
+    }
+    Ok(())
+}
+
+/// Everything on one layout.
+async fn differential(shards: u16, tables_per_shard: u16) -> Result<()> {
+    let root = MysqlRoot::get()?;
+    let mut report = Report {
+        subject: format!("{shards} shards, {tables_per_shard} tables each"),
+        ..Report::default()
+    };
+
+    let text = std::fs::read_to_string(statements().join("manifest.yaml"))?;
+    let manifest: Value = serde_saphyr::from_str(&text)?;
+    let servers =
+        LocalShards::start(&root, &with_layout(manifest, shards, tables_per_shard), &[]).await?;
+    let reference = plain(&root, "shop").await?;
+    let both = sides(servers.sidecar.port(), reference.port(), "shop");
+    compare(&Script::read_folder(statements())?, &both, &mut report).await?;
+    drop(servers);
+
+    let servers = LocalShards::start(
+        &root,
+        &with_layout(generated_manifest(), shards, tables_per_shard),
+        &[],
+    )
+    .await?;
+    let both = sides(servers.sidecar.port(), reference.port(), "shop");
+    let seed = seed()? + u64::from(shards) * 100 + u64::from(tables_per_shard);
+    let generated = [
+        generated_script(seed, FROM_GENERATOR),
+        generated_script(seed + 1, FROM_GENERATOR),
+    ];
+    compare(&generated, &both, &mut report).await?;
+    drop((servers, reference));
+
+    let corpus = VitessCorpus::read()?;
+    let manifest = with_layout(corpus.manifest.clone(), shards, tables_per_shard);
+    let servers = LocalShards::start(&root, &manifest, &[]).await?;
+    let reference = plain(&root, "user").await?;
+    let both = sides(servers.sidecar.port(), reference.port(), "user");
+    compare(std::slice::from_ref(&corpus.setup), &both, &mut report).await?;
+    let mut connection = Conn::new(both.reference.clone()).await?;
+    let drawn = corpus.draw(seed, FROM_VITESS, &mut connection).await?;
+    connection.disconnect().await?;
+    compare(std::slice::from_ref(&drawn), &both, &mut report).await?;
+
+    println!("{report}");
+    ensure!(
+        report.mistakes.is_empty(),
+        "statements are wrong, see above"
+    );
+    ensure!(
+        report.differences.is_empty(),
+        "{} differences",
+        report.differences.len()
+    );
+    ensure!(
+        report.refused_percent() <= REFUSED_PERCENT,
+        "{} % of the statements are refused",
+        report.refused_percent()
+    );
+    Ok(())
+}
+
+#[tokio::test]
+async fn two_shards_of_one_table_each_answer_as_mysql() -> Result<()> {
+    differential(2, 1).await
+}
+
+#[tokio::test]
+async fn two_shards_of_sixteen_tables_each_answer_as_mysql() -> Result<()> {
+    differential(2, 16).await
+}
+
+#[tokio::test]
+async fn four_shards_of_one_table_each_answer_as_mysql() -> Result<()> {
+    differential(4, 1).await
+}
+
+#[tokio::test]
+async fn four_shards_of_sixteen_tables_each_answer_as_mysql() -> Result<()> {
+    differential(4, 16).await
+}
+
+/// The test itself is tested: two plain servers are alike, and every statement of the files
+/// gives on them what its file says.
+#[tokio::test]
+async fn two_plain_servers_do_not_differ() -> Result<()> {
+    let root = MysqlRoot::get()?;
+    let (subject, reference) = (plain(&root, "shop").await?, plain(&root, "shop").await?);
+    let both = sides(subject.port(), reference.port(), "shop");
+    let mut report = Report {
+        subject: "plain MySQL".to_owned(),
+        ..Report::default()
+    };
+    let mut scripts = Script::read_folder(statements())?;
+    scripts.push(generated_script(seed()?, FROM_GENERATOR));
+    compare(&scripts, &both, &mut report).await?;
+
+    println!("{report}");
+    ensure!(
+        report.mistakes.is_empty() && report.differences.is_empty(),
+        "see above"
+    );
+    for (section, count) in &report.sections {
+        // Each statement is counted as text and prepared.
+        ensure!(
+            *count >= 2 * FOR_EACH_CLAUSE,
+            "only {} statements for {section}",
+            count / 2
+        );
+    }
+    Ok(())
+}
