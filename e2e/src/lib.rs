@@ -1,6 +1,8 @@
 //! Whole journeys on real MySQL servers and a real Kubernetes, and what brings those up.
 
 pub mod differential;
+pub mod kubernetes;
+pub mod load;
 pub mod mysql;
 pub mod process;
 pub mod shards;

@@ -1,0 +1,50 @@
+# Everything is set up by the targets themselves, on Debian 12 as root with Rust, Go,
+# Java, Node and Python there. What is built once lies in ~/.cache/remora.
+
+SHELL := /bin/bash
+CARGO ?= cargo
+export CARGO_TERM_COLOR ?= never
+
+.PHONY: help demo demo-local test images push clean-up fuzz bench audit lint unit tools cluster
+
+help: ## what can be made
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' Makefile
+
+demo: tools ## Kubernetes, Remora and an application on two MySQL shards, then a prompt to try
+	@$(CARGO) run --quiet -p remora-e2e --bin demo
+
+demo-local: tools ## the same without Kubernetes: servers and sidecar as processes
+	@$(CARGO) run --quiet -p remora-e2e --bin demo-local
+
+test: tools ## everything that must pass, with a table of its stages
+	@.ci/test
+
+images: tools ## container images as archives, for `kind load image-archive` or `docker load`
+	@PROFILE=release e2e/images/build
+
+push: tools ## make push REGISTRY=registry.example/team: the images to a registry of yours
+	@e2e/images/push "$(REGISTRY)"
+
+cluster: tools ## a bare Kubernetes of one node
+	@e2e/cluster up
+
+clean-up: ## ends what the demos left running and removes what they wrote
+	@$(CARGO) run --quiet -p remora-e2e --bin clean-up
+
+lint: tools ## formatting, clippy, licences and bans
+	@.ci/test format lints dependencies
+
+unit: ## unit and golden tests
+	@.ci/test unit
+
+fuzz: ## five minutes of every fuzz target: make fuzz FUZZ_SECONDS=300
+	@e2e/fuzz/run "$${FUZZ_SECONDS:-300}"
+
+bench: tools ## the load test and sysbench, beside the peers; writes bench/RESULTS.md
+	@bench/run
+
+audit: tools ## known weaknesses of the dependencies; needs the advisory database
+	@.ci/tools cargo-deny && .ci/deny check advisories
+
+tools:
+	@.ci/tools
