@@ -5,11 +5,13 @@ mod host;
 mod images;
 mod kubectl;
 mod node;
+mod remora;
 mod runs;
 mod scripts;
 
 pub use host::HostState;
 pub use images::Images;
 pub use node::Kubernetes;
+pub use remora::{SYSTEM, example, load_job};
 pub use runs::{RunFolder, end_all, sweep};
 pub use scripts::{node_root, programs};

@@ -55,7 +55,7 @@ impl Journey {
     pub(crate) fn step(
         &mut self,
         name: &'static str,
-        step: impl FnOnce(&Kubernetes) -> Result<()>,
+        step: impl FnOnce(&Kubernetes, &Images) -> Result<()>,
     ) -> bool {
         if self.verdict.over {
             println!("test {name} ... ignored, an earlier step failed");
@@ -63,7 +63,7 @@ impl Journey {
             return false;
         }
         let begin = Instant::now();
-        let result = step(&self.cluster);
+        let result = step(&self.cluster, &self.images);
         let seconds = begin.elapsed().as_secs_f64();
         match result {
             Ok(()) => {
@@ -84,7 +84,7 @@ impl Journey {
     pub(crate) fn foundation(
         &mut self,
         name: &'static str,
-        step: impl FnOnce(&Kubernetes) -> Result<()>,
+        step: impl FnOnce(&Kubernetes, &Images) -> Result<()>,
     ) {
         if !self.verdict.over && !self.step(name, step) {
             self.verdict.over = true;

@@ -3,8 +3,15 @@
 
 #![expect(clippy::print_stdout, reason = "a test runner speaks to its reader")]
 
+mod access;
+mod install;
 mod journey;
+mod leaving;
 mod node;
+mod rows;
+mod shop;
+mod sql;
+mod survival;
 
 use std::process::ExitCode;
 
@@ -24,6 +31,11 @@ fn main() -> ExitCode {
         }
     };
     node::steps(&mut journey);
+    install::steps(&mut journey);
+    rows::steps(&mut journey);
+    access::steps(&mut journey);
+    survival::steps(&mut journey);
+    leaving::steps(&mut journey);
     let verdict = journey.end(host);
     println!("{verdict}");
     if verdict.failed() {

@@ -1,9 +1,10 @@
 //! The node itself: it does what a cluster of the cloud does for MySQL.
 
 use anyhow::{Result, ensure};
-use remora_e2e::kubernetes::Kubernetes;
+use remora_e2e::kubernetes::{Images, Kubernetes};
 
 use crate::journey::{Journey, READY};
+use crate::sql::PodMysql;
 
 /// MySQL as an operator would run it: not root, nothing writable but its volumes.
 const MYSQL: &str = r#"
@@ -55,7 +56,7 @@ pub(crate) fn steps(journey: &mut Journey) {
     );
 }
 
-fn mysql_runs(cluster: &Kubernetes) -> Result<()> {
+fn mysql_runs(cluster: &Kubernetes, _: &Images) -> Result<()> {
     cluster.apply(MYSQL)?;
     pod_is_ready(cluster)?;
     sql(
@@ -65,7 +66,7 @@ fn mysql_runs(cluster: &Kubernetes) -> Result<()> {
     Ok(())
 }
 
-fn rows_stay(cluster: &Kubernetes) -> Result<()> {
+fn rows_stay(cluster: &Kubernetes, _: &Images) -> Result<()> {
     cluster.kubectl(&[
         "-n",
         "bare",
@@ -82,15 +83,23 @@ fn rows_stay(cluster: &Kubernetes) -> Result<()> {
     Ok(())
 }
 
-fn names_resolve(cluster: &Kubernetes) -> Result<()> {
+fn names_resolve(cluster: &Kubernetes, _: &Images) -> Result<()> {
     let exec = ["-n", "bare", "exec", "db-0", "--"];
     let shell = |script: &str| cluster.kubectl(&[&exec[..], &["bash", "-c", script]].concat());
     let own = shell("getent hosts db-0.db.bare.svc.cluster.local")?;
     ensure!(own.starts_with("198.18."), "{own}");
     // Through the service's address, its rules of iptables, and back from the node.
     shell("exec 3<>/dev/tcp/kubernetes.default.svc.cluster.local/443")?;
-    cluster.kubectl(&["delete", "namespace", "bare", "--wait=false"])?;
     Ok(())
+}
+
+/// The one plain MySQL that a shop is compared with.
+pub(crate) fn plain_mysql(cluster: &Kubernetes) -> Result<PodMysql> {
+    sql(
+        cluster,
+        "CREATE USER IF NOT EXISTS app IDENTIFIED BY 'app'; GRANT ALL ON *.* TO app",
+    )?;
+    PodMysql::connect(cluster, "bare", "db-0", 3306, ("app", "app"), "shop")
 }
 
 fn pod_is_ready(cluster: &Kubernetes) -> Result<()> {

@@ -1,0 +1,98 @@
+//! Upgrading, uninstalling and deleting: the rows stay.
+
+use anyhow::{Result, ensure};
+use remora_e2e::kubernetes::{Images, Kubernetes, SYSTEM};
+
+use crate::journey::Journey;
+use crate::shop::{
+    AVAILABLE, NAMESPACE, app_is_ready, application, apply, kubectl, process_start, shard_pod,
+};
+
+pub(crate) fn steps(journey: &mut Journey) {
+    journey.step(
+        "upgrading_twice_restarts_no_mysqld_and_injection_goes_on",
+        upgrades,
+    );
+    journey.step(
+        "uninstalling_the_chart_leaves_clusters_and_servers",
+        uninstalled,
+    );
+    journey.step("deleting_a_cluster_keeps_volumes_and_secrets", deleted);
+    journey.step("the_same_manifest_applied_again_serves_the_old_rows", again);
+}
+
+fn upgrades(cluster: &Kubernetes, images: &Images) -> Result<()> {
+    let before = process_start(cluster, &shard_pod(0), "mysqld")?;
+    for filter in ["debug", "info"] {
+        cluster.install_chart("helm", images, &[&format!("log.filter={filter}")])?;
+    }
+    kubectl(
+        cluster,
+        &["delete", "deployment", "app", "--cascade=foreground"],
+    )?;
+    apply(cluster, "app.yaml")?;
+    app_is_ready(cluster)?;
+    let after = process_start(cluster, &shard_pod(0), "mysqld")?;
+    ensure!(before == after, "mysqld was restarted");
+    Ok(())
+}
+
+fn uninstalled(cluster: &Kubernetes, _: &Images) -> Result<()> {
+    cluster.helm(&[
+        "uninstall",
+        "remora",
+        "--namespace",
+        SYSTEM,
+        "--wait",
+        "--timeout",
+        "60s",
+    ])?;
+    cluster.kubectl(&["get", "crd", "shardingclusters.remora.dev"])?;
+    kubectl(cluster, &["get", "shardingcluster", "shop"])?;
+    let left = cluster.kubectl(&[
+        "get", "-A", "-o", "name", "-l", "app.kubernetes.io/instance=remora",
+        "mutatingwebhookconfigurations,clusterroles,clusterrolebindings,deployments,services,serviceaccounts",
+    ])?;
+    ensure!(left.trim().is_empty(), "helm uninstall left {left}");
+    let count = application(cluster)?.value("SELECT COUNT(*) FROM pressure_test")?;
+    ensure!(count == "2000", "{count} rows without an operator");
+    Ok(())
+}
+
+fn deleted(cluster: &Kubernetes, _: &Images) -> Result<()> {
+    // The operator is gone: nothing may wait for it.
+    kubectl(
+        cluster,
+        &["delete", "shardingcluster", "shop", "--timeout=30s"],
+    )?;
+    let names = |kind| kubectl(cluster, &["get", kind, "-o", "name"]);
+    cluster.wait_until(
+        AVAILABLE,
+        &["-n", NAMESPACE, "pods", "-l", "remora.dev/cluster=shop"],
+        "{.items[*].metadata.name}",
+        str::is_empty,
+    )?;
+    ensure!(names("pvc")?.lines().count() == 2, "{}", names("pvc")?);
+    ensure!(
+        names("secrets")?.contains("secret/shop-app"),
+        "{}",
+        names("secrets")?
+    );
+    Ok(())
+}
+
+fn again(cluster: &Kubernetes, images: &Images) -> Result<()> {
+    // Helm 3 this time: people have both.
+    cluster.install_chart("helm3", images, &[])?;
+    apply(cluster, "shop.yaml")?;
+    cluster.wait_available(NAMESPACE, "shop", AVAILABLE)?;
+    kubectl(
+        cluster,
+        &["delete", "deployment", "app", "--cascade=foreground"],
+    )?;
+    apply(cluster, "app.yaml")?;
+    app_is_ready(cluster)?;
+    let count = application(cluster)?.value("SELECT COUNT(*) FROM pressure_test")?;
+    ensure!(count == "2000", "{count} rows");
+    Ok(())
+}
