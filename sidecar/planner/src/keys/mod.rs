@@ -36,3 +36,6 @@ pub use constant::Constant;
 pub use convert::{Conversion, Origin, Purpose};
 pub use declared::{IntegerType, KeyType, KeyTypeError};
 pub use hash::{hash, hash_columns};
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,198 @@
+//! From a manifest and the rows of information_schema to a catalog.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use remora_crds::ShardingClusterSpec;
+use remora_crds::layout::{self, ShardMap, Slot};
+
+use crate::keys::KeyType;
+
+use super::column::{Column, ColumnKind};
+use super::{Catalog, Generated, Placement, Sharded, Table, same_name};
+
+/// Why a catalog cannot be built. The tables are what the shards have, so it means that
+/// somebody changed them behind Remora's back, or a manifest that was never validated.
+#[derive(Clone, Debug, Eq, PartialEq, thiserror::Error)]
+pub enum CatalogError {
+    /// The key's column is not in the table.
+    #[error("table {table} has no column {column}, which the manifest names as its key")]
+    NoSuchColumn {
+        /// The table.
+        table: String,
+        /// The column.
+        column: String,
+    },
+    /// The key's column cannot be hashed.
+    #[error("table {table}: {reason}")]
+    Key {
+        /// The table.
+        table: String,
+        /// What is wrong with its key.
+        reason: String,
+    },
+}
+
+/// One row of [`load_sql`]'s answer.
+#[derive(Clone, Debug, Default)]
+pub struct LoadedColumn {
+    /// TABLE_NAME.
+    pub table: String,
+    /// COLUMN_NAME.
+    pub column: String,
+    /// DATA_TYPE, such as `bigint`.
+    pub data_type: String,
+    /// COLUMN_TYPE, such as `bigint unsigned zerofill`.
+    pub column_type: String,
+    /// COLLATION_NAME of text.
+    pub collation: Option<String>,
+    /// IS_NULLABLE is `YES`.
+    pub nullable: bool,
+    /// EXTRA, such as `auto_increment`.
+    pub extra: String,
+}
+
+impl LoadedColumn {
+    /// Reads a row of [`load_sql`]'s answer: seven values as text, NULL as `None`.
+    #[must_use]
+    pub fn from_row(row: [Option<String>; 7]) -> Self {
+        let [table, column, data_type, column_type, collation, nullable, extra] = row;
+        Self {
+            table: table.unwrap_or_default(),
+            column: column.unwrap_or_default(),
+            data_type: data_type.unwrap_or_default(),
+            column_type: column_type.unwrap_or_default(),
+            collation,
+            nullable: nullable.is_some_and(|answer| answer == "YES"),
+            extra: extra.unwrap_or_default(),
+        }
+    }
+}
+
+/// The query to run on the first shard, with an account that sees all of the schemas: the
+/// columns of the manifest's tables, in order. Seven columns for [`LoadedColumn::from_row`].
+#[must_use]
+pub fn load_sql(spec: &ShardingClusterSpec) -> String {
+    let schema = |slots: u16| layout::schema(&spec.database, slots, Slot(0)).to_string();
+    let tables: Vec<String> = spec
+        .tables
+        .iter()
+        .map(|table| {
+            let slots = table.sharding.as_ref().map_or(1, |it| spec.tables_per_shard(it));
+            format!("('{}','{}')", schema(slots), table.name)
+        })
+        .collect();
+    let filter = if tables.is_empty() {
+        "FALSE".to_owned()
+    } else {
+        format!("(TABLE_SCHEMA, TABLE_NAME) IN ({})", tables.join(","))
+    };
+    format!(
+        "SELECT TABLE_NAME, COLUMN_NAME, DATA_TYPE, COLUMN_TYPE, COLLATION_NAME, IS_NULLABLE, \
+         EXTRA FROM information_schema.COLUMNS WHERE {filter} \
+         ORDER BY TABLE_NAME, ORDINAL_POSITION"
+    )
+}
+
+/// Builds a [`Catalog`].
+#[derive(Debug)]
+pub struct CatalogBuilder<'a> {
+    spec: &'a ShardingClusterSpec,
+    columns: HashMap<String, Vec<LoadedColumn>>,
+}
+
+impl<'a> CatalogBuilder<'a> {
+    /// Begins with a manifest, in which every table is missing.
+    #[must_use]
+    pub fn new(spec: &'a ShardingClusterSpec) -> Self {
+        Self { spec, columns: HashMap::new() }
+    }
+
+    /// Adds the columns that exist, in order.
+    #[must_use]
+    pub fn loaded(mut self, rows: impl IntoIterator<Item = LoadedColumn>) -> Self {
+        for row in rows {
+            self.columns.entry(row.table.clone()).or_default().push(row);
+        }
+        self
+    }
+
+    /// The catalog.
+    ///
+    /// # Errors
+    /// If an existing table's key cannot be hashed.
+    pub fn build(self, version: u64) -> Result<Catalog, CatalogError> {
+        let mut schemas = HashMap::new();
+        let mut tables = HashMap::new();
+        let mut most_slots = 1;
+        for (number, table) in self.spec.tables.iter().enumerate() {
+            let placement = match &table.sharding {
+                None => Placement::Broadcast,
+                Some(sharding) => {
+                    let slots = self.spec.tables_per_shard(sharding);
+                    most_slots = most_slots.max(slots);
+                    let leader = sharding.colocated_with.as_deref().unwrap_or(&table.name);
+                    let group = self.spec.tables.iter().position(|other| other.name == leader);
+                    let key = sharding.key.first().cloned().unwrap_or_default();
+                    Placement::Sharded(Sharded {
+                        key_type: self.key_type(&table.name, &key)?,
+                        key,
+                        slots,
+                        group: group.unwrap_or(number),
+                        schemas: self.schemas(slots, &mut schemas),
+                    })
+                }
+            };
+            let columns = self.columns.get(&table.name).map_or(&[][..], Vec::as_slice);
+            let generated = table.generated_key.as_ref().map(|generated| Generated {
+                column: generated.column.clone(),
+                kind: generated.kind,
+            });
+            let columns = columns.iter().map(column).collect();
+            let built = Table { name: table.name.clone(), columns, placement, generated };
+            tables.insert(table.name.clone(), Arc::new(built));
+        }
+        let shards = ShardMap::equal(self.spec.shards.max(1));
+        Ok(Catalog { version, database: self.spec.database.clone(), shards, tables, most_slots })
+    }
+
+    fn key_type(&self, table: &str, key: &str) -> Result<Option<KeyType>, CatalogError> {
+        let Some(columns) = self.columns.get(table) else { return Ok(None) };
+        let Some(found) = columns.iter().find(|column| same_name(&column.column, key)) else {
+            return Err(CatalogError::NoSuchColumn { table: table.to_owned(), column: key.to_owned() });
+        };
+        KeyType::declared(&found.column_type, found.collation.as_deref())
+            .map(Some)
+            .map_err(|reason| CatalogError::Key {
+                table: table.to_owned(),
+                reason: reason.to_string(),
+            })
+    }
+
+    /// The quoted schemas of a number of slots, shared by all tables that have as many.
+    fn schemas(
+        &self,
+        slots: u16,
+        known: &mut HashMap<u16, Arc<[Box<[u8]>]>>,
+    ) -> Arc<[Box<[u8]>]> {
+        let database = &self.spec.database;
+        let quoted = |slot| {
+            let name = layout::schema(database, slots, Slot(slot)).to_string();
+            format!("`{}`", name.replace('`', "``")).into_bytes().into_boxed_slice()
+        };
+        Arc::clone(known.entry(slots).or_insert_with(|| (0..slots).map(quoted).collect()))
+    }
+}
+
+fn column(loaded: &LoadedColumn) -> Column {
+    let extra = loaded.extra.to_ascii_lowercase();
+    Column {
+        name: loaded.column.clone(),
+        kind: ColumnKind::of(&loaded.data_type),
+        collation: loaded.collation.clone(),
+        nullable: loaded.nullable,
+        auto_increment: extra.contains("auto_increment"),
+        zerofill: loaded.column_type.to_ascii_lowercase().contains("zerofill"),
+        invisible: extra.contains("invisible"),
+    }
+}

@@ -1,0 +1,149 @@
+//! From text to a plan: found in the cache, or made.
+
+use std::sync::Arc;
+
+use crate::Refusal;
+use crate::binding::Binding;
+use crate::bound::{Action, BindInput, BindResult, Bound};
+use crate::catalog::Catalog;
+use crate::context::Context;
+use crate::dispatch;
+use crate::explain::explain;
+use crate::fingerprint::{Normalizer, PlanCache};
+use crate::lexer::Token;
+use crate::plan::{Needed, Plan, Work};
+use crate::text::Frame;
+use crate::values::Values;
+
+/// Plans statements, and remembers the plans. One for all sessions.
+#[derive(Debug)]
+pub struct Planner {
+    cache: PlanCache<Plan>,
+}
+
+/// A plan, and the literals of the statement that it was found for. It holds no text: the same
+/// text must be given again to bind.
+#[derive(Clone, Debug)]
+pub struct Planned {
+    plan: Arc<Plan>,
+    literals: Box<[Token]>,
+    start: usize,
+}
+
+impl Planner {
+    /// A planner whose cache holds about so many bytes.
+    #[must_use]
+    pub fn new(cache_bytes: u64) -> Self {
+        Self { cache: PlanCache::new(cache_bytes) }
+    }
+
+    /// Plans one statement. `normalizer` holds the session's buffers.
+    ///
+    /// # Errors
+    /// If the statement cannot be served.
+    pub fn plan(
+        &self,
+        catalog: &Catalog,
+        context: &Context,
+        normalizer: &mut Normalizer,
+        sql: &[u8],
+    ) -> Result<Planned, Refusal> {
+        let key = context.cache_key(catalog);
+        let fingerprint = normalizer.normalize(sql, context.sql_mode, &key);
+        let start = fingerprint.body.start;
+        if let Some(plan) = self.cache.get(&fingerprint, sql) {
+            return Ok(Planned { plan, literals: fingerprint.literals.into(), start });
+        }
+        if fingerprint.several {
+            return Err(Refusal::unsupported(
+                "several statements in one text are not planned together; send them one by one",
+            ));
+        }
+        let made = dispatch::plan(catalog, context, sql, fingerprint.body.clone(), fingerprint.invalid)?;
+        let plan = Arc::new(made.plan);
+        if made.cacheable {
+            self.cache.insert(&fingerprint, sql, &made.pins, Arc::clone(&plan));
+        }
+        Ok(Planned { plan, literals: fingerprint.literals.into(), start })
+    }
+
+    /// How many values of a generated column [`bind`](Self::bind) needs, if any.
+    #[must_use]
+    pub fn generated_values_needed(
+        &self,
+        context: &Context,
+        planned: &Planned,
+        sql: &[u8],
+        input: &BindInput<'_>,
+    ) -> Option<Needed> {
+        planned.plan.needed(&planned.values(context, sql, input))
+    }
+
+    /// The statements to run for a plan and its values.
+    ///
+    /// # Errors
+    /// If these values cannot be served.
+    pub fn bind<'a>(
+        &self,
+        catalog: &'a Catalog,
+        context: &Context,
+        planned: &'a Planned,
+        sql: &'a [u8],
+        input: &'a BindInput<'a>,
+    ) -> BindResult<'a> {
+        if let Work::Explain(offset) = planned.plan.work {
+            return self.explain(catalog, context, sql.get(offset..).unwrap_or_default(), input);
+        }
+        let binding = Binding {
+            catalog,
+            frame: planned.frame(sql),
+            splices: &planned.plan.splices,
+            session: &input.session,
+            values: planned.values(context, sql, input),
+        };
+        planned.plan.bind(&binding, input.generated)
+    }
+
+    /// Plans and binds the statement behind EXPLAIN REMORA. Where it would need generated
+    /// values, 1, 2 and so on stand for them.
+    fn explain<'a>(
+        &self,
+        catalog: &Catalog,
+        context: &Context,
+        sql: &[u8],
+        input: &BindInput<'_>,
+    ) -> BindResult<'a> {
+        let planned = self.plan(catalog, context, &mut Normalizer::default(), sql)?;
+        let needed = self.generated_values_needed(context, &planned, sql, input);
+        let values: Vec<u64> = (1..=needed.map_or(0, |needed| needed.count as u64)).collect();
+        let input = BindInput { generated: &values, ..*input };
+        let bound = self.bind(catalog, context, &planned, sql, &input)?;
+        Ok(Bound { action: Action::Explain(explain(&bound)), insert: None })
+    }
+}
+
+impl Planned {
+    /// The plan.
+    #[must_use]
+    pub fn plan(&self) -> &Arc<Plan> {
+        &self.plan
+    }
+
+    fn frame<'a>(&'a self, sql: &'a [u8]) -> Frame<'a> {
+        Frame { sql, literals: &self.literals, start: self.start }
+    }
+
+    fn values<'a>(
+        &'a self,
+        context: &Context,
+        sql: &'a [u8],
+        input: &BindInput<'a>,
+    ) -> Values<'a> {
+        Values {
+            frame: self.frame(sql),
+            mode: context.sql_mode,
+            charset: context.charset,
+            params: input.params,
+        }
+    }
+}

@@ -1,0 +1,13 @@
+//! SELECT over more than one place.
+
+mod clauses;
+mod columns;
+mod facts;
+mod grouping;
+mod limit;
+mod order;
+mod plan;
+mod render;
+mod visible;
+
+pub(crate) use plan::{STATEFUL, ScatterPlan, plan, spanning};

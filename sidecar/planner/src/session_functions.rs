@@ -1,0 +1,67 @@
+//! Functions whose value the session may know better than the server that runs the statement.
+
+use crate::lexer::TokenKind;
+use crate::text::{Edit, Piece, SessionFunction, Source, Span};
+use crate::utility::StatementKind;
+
+const FUNCTIONS: [(&str, SessionFunction); 3] = [
+    ("CONNECTION_ID", SessionFunction::ConnectionId),
+    ("ROW_COUNT", SessionFunction::RowCount),
+    ("FOUND_ROWS", SessionFunction::FoundRows),
+];
+
+/// Adds the edits that put the session's values in place of such calls. A column of the result
+/// keeps the name that MySQL would give it.
+pub(crate) fn add(source: &Source<'_>, kind: StatementKind, edits: &mut Vec<Edit>) {
+    let statement = matches!(
+        kind,
+        StatementKind::Query
+            | StatementKind::With
+            | StatementKind::Insert
+            | StatementKind::Replace
+            | StatementKind::Update
+            | StatementKind::Delete
+            | StatementKind::Do
+    );
+    if !statement {
+        return;
+    }
+    let mut named = Vec::new();
+    for token in 0..source.len() {
+        let Some((_, function)) = FUNCTIONS.iter().find(|(name, _)| source.is(token, name)) else {
+            continue;
+        };
+        let called = source.kind(token + 1) == Some(TokenKind::LeftParen)
+            && source.kind(token + 2) == Some(TokenKind::RightParen);
+        if !called {
+            continue;
+        }
+        let span = source.span(token, token + 3);
+        edits.push(Edit { span, piece: Piece::Session(*function) });
+        if let Some((from, to)) = unnamed_item(source, token)
+            && !named.contains(&from)
+        {
+            named.push(from);
+            let text = String::from_utf8_lossy(source.slice(from, to)).replace('`', "``");
+            let alias = format!(" AS `{text}`").into_bytes().into_boxed_slice();
+            let end = source.end(to - 1);
+            let span = Span { start: end, end };
+            edits.push(Edit { span, piece: Piece::SessionAlias(*function, alias) });
+        }
+    }
+}
+
+/// The item of the outer select list that holds a token, if it has no alias.
+fn unnamed_item(source: &Source<'_>, token: usize) -> Option<(usize, usize)> {
+    if !source.is(0, "SELECT") {
+        return None;
+    }
+    let stop = ["FROM", "WHERE", "GROUP", "HAVING", "ORDER", "LIMIT", "FOR", "INTO", "UNION"];
+    let end = source.find(1, source.len(), &stop).unwrap_or(source.len());
+    let mut items = source.list(1, end).into_iter();
+    let (from, to) = items.find(|(from, to)| (*from..*to).contains(&token))?;
+    let from = (from..to).find(|it| !source.is_any(*it, &["ALL", "DISTINCT"]))?;
+    let last = source.kind(to - 1)?;
+    let named = source.find(from, to, &["AS"]).is_some() || last.is_name();
+    (!named && source.len() > 1).then_some((from, to))
+}

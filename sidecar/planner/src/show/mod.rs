@@ -1,0 +1,216 @@
+//! SHOW, DESCRIBE and EXPLAIN of MySQL's.
+//!
+//! Definitions are the same in every place, so the first place tells them, where its answer
+//! holds no physical name. Lists of tables and databases leave physical schemas out.
+
+use std::sync::Arc;
+
+use crate::Refusal;
+use crate::bound::{Place, Target};
+use crate::dispatch::{Found, Reading};
+use crate::lexer::string_literal;
+use crate::names::{TableName, schema_edit};
+use crate::parse;
+use crate::plan::{Several, Work};
+use crate::route::{Pins, analyze};
+use crate::select::spanning;
+use crate::utility::{self, Described, Filter, Show, ShowKind};
+
+/// Plans a SHOW.
+///
+/// # Errors
+/// If what it shows is not what one MySQL server would show.
+pub(crate) fn show(reading: &Reading<'_>) -> Result<Found, Refusal> {
+    let source = &reading.source;
+    let Ok(show) = utility::show(reading.body, source.mode) else {
+        return match reading.mentioned() {
+            Some(table) => Err(reading.unsupported(table, "this form of SHOW")),
+            None => Ok(Found::pass(Target::Home)),
+        };
+    };
+    let physical = reading.catalog.has_physical_schemas();
+    let shown = show.database.map(|span| name(reading, span));
+    let of_manifest = shown.as_deref().or(reading.context.database.as_deref())
+        == Some(reading.catalog.database());
+    match show.kind {
+        ShowKind::Warnings
+        | ShowKind::Errors
+        | ShowKind::CountWarnings
+        | ShowKind::CountErrors
+        | ShowKind::RemoraShards
+        | ShowKind::RemoraInstances => Ok(Found::plain(Work::Utility)),
+        ShowKind::Columns | ShowKind::Indexes | ShowKind::CreateTable => table(reading, &show),
+        ShowKind::Databases if physical => databases(reading, &show),
+        ShowKind::Tables if physical && of_manifest => tables(reading, &show),
+        ShowKind::TableStatus if of_manifest && reading.catalog.tables().next().is_some() => {
+            Err(refused("SHOW TABLE STATUS, whose numbers would be those of one shard,"))
+        }
+        ShowKind::OpenTables if physical => Err(refused("SHOW OPEN TABLES")),
+        ShowKind::ProcessList => {
+            Err(refused("SHOW PROCESSLIST, which would show one server's connections,"))
+        }
+        ShowKind::Server => Err(refused("what one server alone can tell")),
+        ShowKind::Variables | ShowKind::Status | ShowKind::Catalog => Ok(Found::pass(Target::Any)),
+        _ => Ok(Found::pass(Target::Home)),
+    }
+}
+
+fn refused(what: &str) -> Refusal {
+    Refusal::unsupported(format!("{what} is not supported yet; ask the MySQL server itself"))
+}
+
+fn name(reading: &Reading<'_>, span: utility::Span) -> String {
+    String::from_utf8_lossy(&span.name(reading.body)).into_owned()
+}
+
+/// SHOW COLUMNS, INDEX and CREATE TABLE of one table.
+fn table(reading: &Reading<'_>, show: &Show) -> Result<Found, Refusal> {
+    let source = &reading.source;
+    let token = show
+        .object
+        .map(|object| object.schema.unwrap_or(object.name))
+        .and_then(|first| reading.token_at(first));
+    let Some(named) = token.and_then(|token| TableName::at(source, token)) else {
+        return Ok(Found::pass(Target::Home));
+    };
+    // SHOW COLUMNS FROM t FROM shop: the database stands behind, and wins.
+    let behind = show.database.and_then(|span| reading.token_at(span));
+    let database = behind.and_then(|token| source.name(token));
+    let effective = TableName { schema: database.or_else(|| named.schema.clone()), ..named.clone() };
+    let Some(table) = effective.find(reading.catalog, reading.context) else {
+        return Ok(Found::pass(Target::Home));
+    };
+    let split = table.sharded().is_some_and(|sharded| sharded.slots > 1);
+    let mut edits = Vec::new();
+    if split {
+        edits.push(match behind {
+            Some(token) => schema_edit(source, token, true, 0),
+            None => named.edit(source, 0),
+        });
+    }
+    Ok(Found {
+        work: Work::Fixed(Place::FIRST),
+        edits,
+        tables: vec![Arc::clone(table)],
+        missing: table.is_missing(),
+    })
+}
+
+/// SHOW DATABASES without the physical ones.
+fn databases(reading: &Reading<'_>, show: &Show) -> Result<Found, Refusal> {
+    let hidden = format!(
+        "`Database` NOT REGEXP '^{}__[0-9]{{4}}$'",
+        reading.catalog.database().replace('$', "[$]")
+    );
+    let text = match show.filter {
+        None => format!("SHOW DATABASES WHERE {hidden}"),
+        Some(Filter::Where(span)) => {
+            let condition = String::from_utf8_lossy(span.text(reading.body)).into_owned();
+            format!("SHOW DATABASES WHERE ({condition}) AND {hidden}")
+        }
+        Some(Filter::Like(_)) => {
+            return Err(refused(
+                "SHOW DATABASES LIKE beside tables that are split within their shard; SHOW \
+                 DATABASES WHERE `Database` LIKE … is; LIKE",
+            ));
+        }
+    };
+    Ok(Found::plain(Work::Replace(Target::Home, text.into_bytes().into_boxed_slice())))
+}
+
+/// SHOW TABLES of the manifest's database: the logical schema's own, and one slot's.
+fn tables(reading: &Reading<'_>, show: &Show) -> Result<Found, Refusal> {
+    let source = &reading.source;
+    let database = reading.catalog.database();
+    let pattern = match show.filter {
+        Some(Filter::Like(span)) => {
+            let value = string_literal(span.text(reading.body), source.mode);
+            Some(String::from_utf8_lossy(&value).into_owned())
+        }
+        _ => None,
+    };
+    let header = match &pattern {
+        Some(pattern) => format!("Tables_in_{database} ({pattern})"),
+        None => format!("Tables_in_{database}"),
+    };
+    let header = format!("`{}`", header.replace('`', "``"));
+    let types = if show.full { ", Table_type" } else { "" };
+    let condition = match show.filter {
+        None => String::new(),
+        Some(Filter::Like(span)) => {
+            format!(" WHERE {header} LIKE {}", String::from_utf8_lossy(span.text(reading.body)))
+        }
+        Some(Filter::Where(span)) => {
+            format!(" WHERE {}", String::from_utf8_lossy(span.text(reading.body)))
+        }
+    };
+    let physical = remora_crds::layout::schema(
+        database,
+        reading.catalog.most_slots(),
+        remora_crds::layout::Slot(0),
+    );
+    let text = format!(
+        "SELECT {header}{types} FROM (SELECT TABLE_NAME AS {header}, TABLE_TYPE AS Table_type \
+         FROM information_schema.TABLES WHERE TABLE_SCHEMA IN ('{database}', '{physical}')) \
+         `TABLES`{condition} ORDER BY 1"
+    );
+    Ok(Found::plain(Work::Replace(Target::Home, text.into_bytes().into_boxed_slice())))
+}
+
+/// Plans a DESCRIBE or MySQL's EXPLAIN.
+///
+/// # Errors
+/// If what it shows is not what one MySQL server would show.
+pub(crate) fn describe(reading: &Reading<'_>, pins: &mut Pins) -> Result<Found, Refusal> {
+    let source = &reading.source;
+    let Some(mentioned) = reading.mentioned() else { return Ok(Found::pass(Target::Home)) };
+    match utility::describe(reading.body, source.mode) {
+        Ok(Described::Table { table, .. }) => {
+            let first = table.schema.unwrap_or(table.name);
+            let named = reading.token_at(first).and_then(|it| TableName::at(source, it));
+            let found = named.as_ref().and_then(|named| {
+                Some((named, named.find(reading.catalog, reading.context)?))
+            });
+            let Some((named, table)) = found else { return Ok(Found::pass(Target::Home)) };
+            let split = table.sharded().is_some_and(|sharded| sharded.slots > 1);
+            let edits = if split { vec![named.edit(source, 0)] } else { Vec::new() };
+            Ok(Found {
+                work: Work::Fixed(Place::FIRST),
+                edits,
+                tables: vec![Arc::clone(table)],
+                missing: table.is_missing(),
+            })
+        }
+        Ok(Described::Statement { statement, .. }) => explain(reading, statement, pins),
+        _ => Err(reading.unsupported(mentioned, "this form of EXPLAIN")),
+    }
+}
+
+/// MySQL's plan of a statement that concerns one place.
+fn explain(
+    reading: &Reading<'_>,
+    statement: utility::Span,
+    pins: &mut Pins,
+) -> Result<Found, Refusal> {
+    let source = &reading.source;
+    let refused = |what: &str| {
+        spanning(&format!("EXPLAIN {what}; EXPLAIN REMORA shows what is sent where; EXPLAIN"))
+    };
+    // JSON names schemas, and so would the physical ones be seen.
+    if source.find(0, source.len(), &["FORMAT"]).is_some_and(|it| source.is(it + 2, "JSON")) {
+        return Err(refused("FORMAT=JSON"));
+    }
+    let from = reading.token_at(statement).unwrap_or(0);
+    let tokens = source.tokens.get(from..).unwrap_or_default();
+    let tree = parse::parse_from(source.sql, source.mode, tokens, from)
+        .ok_or_else(|| refused("of a statement of this form"))?;
+    let analysis = analyze(reading.catalog, reading.context, source, &tree, pins)?;
+    if analysis.classes.is_empty() {
+        return Ok(Found::pass(Target::Home));
+    }
+    let mut found = reading.rows_of(&tree, analysis, pins)?;
+    if let Work::Rows(plan) = &mut found.work {
+        plan.several = Several::Refused(refused("of a statement"));
+    }
+    Ok(found)
+}
