@@ -1,3 +1,5 @@
+mod collations;
+mod constants;
 mod golden;
 mod server;
 
