@@ -2,6 +2,7 @@
 
 pub mod differential;
 pub mod kubernetes;
+pub mod left_running;
 pub mod load;
 pub mod mysql;
 pub mod process;

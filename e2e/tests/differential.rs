@@ -110,7 +110,7 @@ async fn differential(shards: u16, tables_per_shard: u16) -> Result<()> {
     connection.disconnect().await?;
     compare(std::slice::from_ref(&drawn), &both, &mut report).await?;
 
-    println!("{report}");
+    eprintln!("{report}");
     ensure!(
         report.mistakes.is_empty(),
         "statements are wrong, see above"
@@ -163,7 +163,7 @@ async fn two_plain_servers_do_not_differ() -> Result<()> {
     scripts.push(generated_script(seed()?, FROM_GENERATOR));
     compare(&scripts, &both, &mut report).await?;
 
-    println!("{report}");
+    eprintln!("{report}");
     ensure!(
         report.mistakes.is_empty() && report.differences.is_empty(),
         "see above"

@@ -1,8 +1,9 @@
 //! `make clean-up`: ends what the demos left running, by process id, and removes what they wrote.
 
 use anyhow::Result;
-use remora_e2e::kubernetes::end_all;
+use remora_e2e::{kubernetes, left_running};
 
 fn main() -> Result<()> {
-    end_all()
+    left_running::end_all()?;
+    kubernetes::end_all()
 }
