@@ -3,8 +3,8 @@
 use bytes::{BufMut, BytesMut};
 
 use crate::capability::CapabilityFlags;
-use crate::error::{ProtocolError, Result};
-use crate::greeting::Attributes;
+use crate::error::Result;
+use crate::greeting::{Attributes, put_short_auth, take_short_auth};
 use crate::wire::{Input, put_nul_bytes};
 
 /// Who the client wants to be from now on.
@@ -36,12 +36,7 @@ impl std::fmt::Debug for ChangeUser<'_> {
 impl<'a> ChangeUser<'a> {
     pub(super) fn take(input: &mut Input<'a>, capabilities: CapabilityFlags) -> Result<Self> {
         let user = input.nul_bytes()?;
-        let auth = if capabilities.contains(CapabilityFlags::CLIENT_SECURE_CONNECTION) {
-            let length = usize::from(input.u8()?);
-            input.bytes(length)?
-        } else {
-            input.nul_bytes()?
-        };
+        let auth = take_short_auth(input, capabilities)?;
         let database = Some(input.nul_or_rest()).filter(|name| !name.is_empty());
         let collation = if input.is_empty() {
             None
@@ -67,10 +62,7 @@ impl<'a> ChangeUser<'a> {
 
     pub(super) fn encode(&self, capabilities: CapabilityFlags, out: &mut BytesMut) -> Result<()> {
         put_nul_bytes(self.user, out);
-        let length = u8::try_from(self.auth.len())
-            .map_err(|_| ProtocolError::Malformed("the first answer is too long"))?;
-        out.put_u8(length);
-        out.put_slice(self.auth);
+        put_short_auth(self.auth, capabilities, out)?;
         put_nul_bytes(self.database.unwrap_or_default(), out);
         let Some(collation) = self.collation else {
             return Ok(());

@@ -9,6 +9,7 @@ pub use attributes::Attributes;
 pub(crate) use attributes::encode_pairs;
 pub use hello::Greeting;
 pub use response::HandshakeResponse;
+pub(crate) use response::{put_short_auth, take_short_auth};
 pub use ssl_request::SslRequest;
 
 /// The length of the nonce that a password is scrambled with.

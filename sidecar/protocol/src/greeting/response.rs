@@ -47,11 +47,8 @@ impl<'a> HandshakeResponse<'a> {
         let user = input.nul_bytes()?;
         let auth = if has(CapabilityFlags::CLIENT_PLUGIN_AUTH_LENENC_CLIENT_DATA) {
             input.lenenc_bytes()?
-        } else if has(CapabilityFlags::CLIENT_SECURE_CONNECTION) {
-            let length = usize::from(input.u8()?);
-            input.bytes(length)?
         } else {
-            input.nul_bytes()?
+            take_short_auth(&mut input, head.capabilities)?
         };
         // An empty database is none: clients that fill the field always send it so.
         let database = Some(if has(CapabilityFlags::CLIENT_CONNECT_WITH_DB) {
@@ -92,10 +89,7 @@ impl<'a> HandshakeResponse<'a> {
         if has(CapabilityFlags::CLIENT_PLUGIN_AUTH_LENENC_CLIENT_DATA) {
             put_lenenc_bytes(self.auth, out);
         } else {
-            let length = u8::try_from(self.auth.len())
-                .map_err(|_| ProtocolError::Malformed("the first answer is too long"))?;
-            out.put_u8(length);
-            out.put_slice(self.auth);
+            put_short_auth(self.auth, self.capabilities, out)?;
         }
         if has(CapabilityFlags::CLIENT_CONNECT_WITH_DB) {
             put_nul_bytes(self.database.unwrap_or_default(), out);
@@ -108,6 +102,39 @@ impl<'a> HandshakeResponse<'a> {
         }
         Ok(())
     }
+}
+
+/// Takes a first answer in the forms from before length-encoded ones, which
+/// CHANGE_USER still has: behind a byte of length, or ended by a NUL.
+pub(crate) fn take_short_auth<'a>(
+    input: &mut Input<'a>,
+    capabilities: CapabilityFlags,
+) -> Result<&'a [u8]> {
+    if !capabilities.contains(CapabilityFlags::CLIENT_SECURE_CONNECTION) {
+        return input.nul_bytes();
+    }
+    let length = usize::from(input.u8()?);
+    input.bytes(length)
+}
+
+/// Writes a first answer as [`take_short_auth`] reads it.
+pub(crate) fn put_short_auth(
+    auth: &[u8],
+    capabilities: CapabilityFlags,
+    out: &mut BytesMut,
+) -> Result<()> {
+    if !capabilities.contains(CapabilityFlags::CLIENT_SECURE_CONNECTION) {
+        if auth.contains(&0) {
+            return Err(ProtocolError::Malformed("the first answer has a NUL in it"));
+        }
+        put_nul_bytes(auth, out);
+        return Ok(());
+    }
+    let length = u8::try_from(auth.len())
+        .map_err(|_| ProtocolError::Malformed("the first answer is too long"))?;
+    out.put_u8(length);
+    out.put_slice(auth);
+    Ok(())
 }
 
 #[cfg(test)]
@@ -134,13 +161,13 @@ mod tests {
     }
 
     #[test]
-    fn a_response_comes_back_in_both_forms_of_its_first_answer() {
-        for extra in [
-            CapabilityFlags::empty(),
-            CapabilityFlags::CLIENT_PLUGIN_AUTH_LENENC_CLIENT_DATA,
-        ] {
+    fn a_response_comes_back_in_every_form_of_its_first_answer() {
+        let counted = response().capabilities;
+        let ended = counted - CapabilityFlags::CLIENT_SECURE_CONNECTION;
+        let encoded = counted | CapabilityFlags::CLIENT_PLUGIN_AUTH_LENENC_CLIENT_DATA;
+        for capabilities in [counted, ended, encoded] {
             let sent = HandshakeResponse {
-                capabilities: response().capabilities | extra,
+                capabilities,
                 ..response()
             };
             let mut out = BytesMut::new();
