@@ -67,6 +67,24 @@ async fn compare(scripts: &[Script], sides: &Sides, report: &mut Report) -> Resu
     Ok(())
 }
 
+/// Vitess' tables, and statements drawn from its tests.
+async fn vitess(
+    corpus: &VitessCorpus,
+    seed: u64,
+    sides: &Sides,
+    report: &mut Report,
+) -> Result<()> {
+    compare(std::slice::from_ref(&corpus.setup), sides, report).await?;
+    let mut connection = Conn::new(sides.reference.clone()).await?;
+    let drawn = corpus.draw(seed, FROM_VITESS, &mut connection).await?;
+    connection.disconnect().await?;
+    ensure!(
+        drawn.statements.len() == FROM_VITESS,
+        "MySQL accepts too few of Vitess' statements"
+    );
+    compare(&[drawn], sides, report).await
+}
+
 /// Everything on one layout.
 async fn differential(shards: u16, tables_per_shard: u16) -> Result<()> {
     let root = MysqlRoot::get()?;
@@ -104,11 +122,7 @@ async fn differential(shards: u16, tables_per_shard: u16) -> Result<()> {
     let servers = LocalShards::start(&root, &manifest, &[]).await?;
     let reference = plain(&root, "user").await?;
     let both = sides(servers.sidecar.port(), reference.port(), "user");
-    compare(std::slice::from_ref(&corpus.setup), &both, &mut report).await?;
-    let mut connection = Conn::new(both.reference.clone()).await?;
-    let drawn = corpus.draw(seed, FROM_VITESS, &mut connection).await?;
-    connection.disconnect().await?;
-    compare(std::slice::from_ref(&drawn), &both, &mut report).await?;
+    vitess(&corpus, seed, &both, &mut report).await?;
 
     eprintln!("{report}");
     ensure!(
@@ -162,6 +176,11 @@ async fn two_plain_servers_do_not_differ() -> Result<()> {
     let mut scripts = Script::read_folder(statements())?;
     scripts.push(generated_script(seed()?, FROM_GENERATOR));
     compare(&scripts, &both, &mut report).await?;
+    drop((subject, reference));
+
+    let (subject, reference) = (plain(&root, "user").await?, plain(&root, "user").await?);
+    let both = sides(subject.port(), reference.port(), "user");
+    vitess(&VitessCorpus::read()?, seed()?, &both, &mut report).await?;
 
     eprintln!("{report}");
     ensure!(
