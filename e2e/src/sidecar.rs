@@ -117,6 +117,11 @@ impl Sidecar {
         &self.process
     }
 
+    /// Asks the sidecar to end (SIGTERM) and waits until it has.
+    pub fn stop(&mut self) {
+        self.process.stop();
+    }
+
     /// Lets the sidecar live on without this value, and gives its process id.
     #[must_use]
     pub fn leave_running(self) -> u32 {
