@@ -5,31 +5,41 @@ SHELL := /bin/bash
 CARGO ?= cargo
 export CARGO_TERM_COLOR ?= never
 
+# The demos and images show optimised programs; PROFILE=dev shares the tests' compilation.
+export PROFILE ?= release
+ifeq ($(PROFILE),dev)
+BUILD := $(CARGO) build --locked --workspace --bins
+PROGRAMS := $${CARGO_TARGET_DIR:-target}/debug
+else
+BUILD := $(CARGO) build --locked --profile $(PROFILE) -p remora-sidecar -p remora-operator -p remora-e2e --bins
+PROGRAMS := $${CARGO_TARGET_DIR:-target}/$(PROFILE)
+endif
+
 .PHONY: help demo demo-local test images push clean-up fuzz bench audit lint unit tools cluster
 
 help: ## what can be made
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' Makefile
 
 demo: tools ## Kubernetes, Remora and an application on two MySQL shards, then a prompt to try
-	@$(CARGO) run --quiet -p remora-e2e --bin demo
+	@$(BUILD) && $(PROGRAMS)/demo
 
 demo-local: tools ## the same without Kubernetes: servers and sidecar as processes
-	@$(CARGO) run --quiet -p remora-e2e --bin demo-local
+	@$(BUILD) && $(PROGRAMS)/demo-local
 
 test: tools ## everything that must pass, with a table of its stages
-	@.ci/test
+	@PROFILE=dev .ci/test
 
 images: tools ## container images as archives, for `kind load image-archive` or `docker load`
-	@PROFILE=release e2e/images/build
+	@e2e/images/build
 
 push: tools ## make push REGISTRY=registry.example/team: the images to a registry of yours
 	@e2e/images/push "$(REGISTRY)"
 
 cluster: tools ## a bare Kubernetes of one node
-	@e2e/cluster up
+	@PROFILE=dev e2e/cluster up
 
 clean-up: ## ends what the demos left running and removes what they wrote
-	@$(CARGO) run --quiet -p remora-e2e --bin clean-up
+	@[ -x $(PROGRAMS)/clean-up ] || $(BUILD); $(PROGRAMS)/clean-up
 
 lint: tools ## formatting, clippy, licences and bans
 	@.ci/test format lints dependencies
