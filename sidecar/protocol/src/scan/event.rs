@@ -45,7 +45,8 @@ pub enum Event {
     },
     /// The end of rows, in either style; see [`decode_end`](crate::decode_end).
     End {
-        /// The session's status.
+        /// The session's status. Whether more follows must be asked of this one,
+        /// not of the packet: an EOF behind OUT parameters does not say it.
         status: StatusFlags,
     },
     /// An ERR packet, which ends the whole answer.

@@ -52,6 +52,8 @@ pub struct ReplyScanner {
     open: usize,
     /// The next frame goes on with a row.
     continued: bool,
+    /// Flags that belong to the end of the rows, though that packet lacks them.
+    promised: StatusFlags,
 }
 
 /// A row of which only a part is here is kept back until it is whole, so that an
@@ -78,6 +80,7 @@ impl ReplyScanner {
             sequence,
             open: 0,
             continued: false,
+            promised: StatusFlags::empty(),
         }
     }
 
@@ -318,12 +321,19 @@ impl ReplyScanner {
     }
 
     /// With a cursor, the rows come by FETCH, and the definitions end the answer.
+    ///
+    /// The result that holds a procedure's OUT parameters says here, and not at
+    /// its end, that more follows.
     fn columns_eof(&mut self, payload: &[u8]) -> Result<Option<Event>> {
         let EofPacket { status, .. } = EofPacket::decode(payload)?;
         self.state = self.after_columns();
         if self.state == State::Rows && status.contains(StatusFlags::SERVER_STATUS_CURSOR_EXISTS) {
             self.finish(status);
             return Ok(Some(Event::End { status }));
+        }
+        if status.contains(StatusFlags::SERVER_PS_OUT_PARAMS) {
+            self.promised = status
+                & (StatusFlags::SERVER_PS_OUT_PARAMS | StatusFlags::SERVER_MORE_RESULTS_EXISTS);
         }
         Ok(None)
     }
@@ -332,7 +342,7 @@ impl ReplyScanner {
         let status = if self.deprecates_eof() {
             status_of_ok(payload)?
         } else {
-            EofPacket::decode(payload)?.status
+            EofPacket::decode(payload)?.status | std::mem::take(&mut self.promised)
         };
         self.finish(status);
         Ok(Event::End { status })

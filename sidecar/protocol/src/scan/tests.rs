@@ -300,6 +300,29 @@ fn a_cursor_ends_the_answer_behind_the_definitions() {
 }
 
 #[test]
+fn out_parameters_are_followed_by_the_calls_ok() {
+    // As MySQL 9.7.4 sends them: for old clients, the EOF behind the row has no flags.
+    let flags = AUTOCOMMIT | MORE | StatusFlags::SERVER_PS_OUT_PARAMS;
+    for style in STYLES {
+        let end = if style == MODERN { flags } else { AUTOCOMMIT };
+        let answer = Answer::new(style)
+            .packet(b"\x01")
+            .column(b"o")
+            .eof(flags)
+            .packet(b"\0\0\x03\0\0\0")
+            .end(end)
+            .ok(AUTOCOMMIT);
+        let events = run(&mut answer.scanner(Reply::Command), &answer.wire, 6);
+        let expected = [
+            Event::ResultSet { columns: 1 },
+            Event::End { status: flags },
+            Event::Ok { status: AUTOCOMMIT },
+        ];
+        assert_eq!(events, expected);
+    }
+}
+
+#[test]
 fn an_answer_to_prepare_is_complete_behind_its_last_definition() {
     for style in STYLES {
         for (params, columns) in [(0, 0), (2, 0), (0, 1), (1, 2)] {
