@@ -1,0 +1,54 @@
+//! How the application learns where MySQL is and who it is.
+
+use k8s_openapi::api::core::v1::{Container, EnvVar, EnvVarSource, SecretKeySelector};
+
+use super::Grant;
+
+/// The variables, in the names that MySQL's own image and most frameworks use.
+pub(super) fn of(grant: &Grant<'_>, user: Option<&str>) -> Vec<EnvVar> {
+    let mut variables = vec![
+        value("MYSQL_HOST", "127.0.0.1"),
+        value("MYSQL_PORT", "3306"),
+        value("MYSQL_DATABASE", grant.database),
+    ];
+    if let Some(user) = user {
+        // The Secret that the operator makes in each namespace that is granted the user.
+        let secret = format!("{}-{user}", grant.cluster.name);
+        variables.push(reference("MYSQL_USER", &secret, "username"));
+        variables.push(reference("MYSQL_PASSWORD", &secret, "password"));
+    }
+    variables
+}
+
+/// Adds what `container` does not set itself.
+pub(super) fn add(container: &mut Container, variables: &[EnvVar]) {
+    let own = container.env.get_or_insert_default();
+    for variable in variables {
+        if !own.iter().any(|set| set.name == variable.name) {
+            own.push(variable.clone());
+        }
+    }
+}
+
+fn value(name: &str, value: &str) -> EnvVar {
+    EnvVar {
+        name: name.into(),
+        value: Some(value.into()),
+        value_from: None,
+    }
+}
+
+fn reference(name: &str, secret: &str, key: &str) -> EnvVar {
+    EnvVar {
+        name: name.into(),
+        value: None,
+        value_from: Some(EnvVarSource {
+            secret_key_ref: Some(SecretKeySelector {
+                name: secret.into(),
+                key: key.into(),
+                optional: None,
+            }),
+            ..EnvVarSource::default()
+        }),
+    }
+}
