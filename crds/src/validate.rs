@@ -105,6 +105,11 @@ fn later_fields(spec: &ShardingClusterSpec, errors: &mut Errors) {
 }
 
 fn mysql(spec: &ShardingClusterSpec, errors: &mut Errors) {
+    errors.unless(
+        (1..=i64::from(i32::MAX)).contains(&spec.mysql.run_as_user),
+        "spec.mysql.runAsUser",
+        "must be from 1 to 2147483647: MySQL pods do not run as root",
+    );
     for (name, value) in &spec.mysql.config {
         let path = format!("spec.mysql.config.{name}");
         let well_formed = name.starts_with(|c: char| c.is_ascii_lowercase())

@@ -1,1 +1,25 @@
 //! The control channel: the operator streams snapshots, sidecars report health.
+//!
+//! The operator implements [`Directory`] and calls [`serve`]; a sidecar runs [`Client::watch`]
+//! and [`Client::report`]. Both speak gRPC over TLS; the sidecar proves who it is by a service
+//! account token of its own [`AUDIENCE`].
+
+mod backoff;
+mod client;
+mod epochs;
+mod file;
+mod health;
+mod proto;
+mod server;
+mod snapshot;
+
+pub use client::{Client, ClientConfig};
+pub use epochs::{EpochGuard, StaleEpoch};
+pub use file::SnapshotFile;
+pub use health::{AgentHealth, Health};
+pub use proto::Role;
+pub use server::{Directory, Refusal, Report, Snapshots, WatchedCluster, serve};
+pub use snapshot::{Account, AgentOrders, Identity, LayoutOrder, MalformedSnapshot, Snapshot};
+
+/// The audience of the tokens that sidecars present: they open nothing else.
+pub const AUDIENCE: &str = "remora.dev/discovery";

@@ -38,7 +38,7 @@ pub const RESERVED_OPTIONS: &[&str] = &[
 ];
 
 /// The MySQL servers of a cluster.
-#[derive(Clone, Debug, Default, Deserialize, KubeSchema, PartialEq, Serialize)]
+#[derive(Clone, Debug, Deserialize, KubeSchema, PartialEq, Serialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct Mysql {
     /// Image of the MySQL servers, 9.7. Where absent, the operator's default at the time the
@@ -59,6 +59,27 @@ pub struct Mysql {
     #[x_kube(validation = Rule::new("!['admin_address', 'admin_port', 'bind_address', 'binlog_format', 'character_set_server', 'collation_server', 'datadir', 'enforce_gtid_consistency', 'gtid_mode', 'innodb_flush_log_at_trx_commit', 'log_bin', 'lower_case_table_names', 'mysqlx', 'partial_revokes', 'pid_file', 'port', 'secure_file_priv', 'server_id', 'skip_grant_tables', 'skip_networking', 'socket', 'sync_binlog', 'tmpdir', 'user'].exists(o, o in self)")
         .message("spec.mysql.config sets an option that Remora sets itself (such as port, socket, datadir, gtid_mode, log_bin, server_id, sync_binlog); remove it"))]
     pub config: BTreeMap<String, IntOrString>,
+    /// User and group that the pods run as, and that own the volume. 999 is the official image's
+    /// `mysql`.
+    #[serde(default = "image_user")]
+    #[schemars(range(min = 1, max = 2_147_483_647))]
+    pub run_as_user: i64,
+}
+
+impl Default for Mysql {
+    fn default() -> Self {
+        Self {
+            image: None,
+            storage: Storage::default(),
+            resources: Resources::default(),
+            config: BTreeMap::new(),
+            run_as_user: image_user(),
+        }
+    }
+}
+
+fn image_user() -> i64 {
+    999
 }
 
 /// The volume of each MySQL server.

@@ -60,8 +60,10 @@ pub struct ShardStatus {
 pub struct Images {
     /// The MySQL servers.
     pub mysql: String,
-    /// The sidecars in MySQL pods, which also bring mysqld's supervisor.
+    /// The sidecars in MySQL pods.
     pub sidecar: String,
+    /// mysqld's supervisor.
+    pub supervisor: String,
 }
 
 /// The conditions of a cluster.

@@ -224,7 +224,10 @@ fn the_layout_cannot_change() {
     let messages: Vec<_> = changes
         .into_iter()
         .flat_map(|change| {
-            let messages = cel_messages(&shop_with(std::slice::from_ref(&change)), Some(&shop_cluster()));
+            let messages = cel_messages(
+                &shop_with(std::slice::from_ref(&change)),
+                Some(&shop_cluster()),
+            );
             assert!(!messages.is_empty(), "{change:?}");
             messages
         })
