@@ -8,11 +8,15 @@
 //! an ASCII byte (utf8mb4, utf8mb3, latin1, ascii, binary …). sjis, cp932, big5, gbk and
 //! gb18030 are not: a session must refuse them in SET NAMES.
 
+mod comment;
 mod literal;
 mod mode;
 mod number;
+mod operator;
+mod quoted;
 mod scan;
 mod split;
+mod start;
 mod table;
 mod token;
 

@@ -31,7 +31,13 @@ const fn classes() -> [u8; 256] {
     table
 }
 
-static CLASSES: [u8; 256] = classes();
+const CLASSES_OF_BYTES: [u8; 256] = classes();
+static CLASSES: [u8; 256] = CLASSES_OF_BYTES;
+
+/// Whether `byte` has one of `classes`, where a table is made of it.
+pub(super) const fn is_const(byte: u8, classes: u8) -> bool {
+    CLASSES_OF_BYTES[byte as usize] & classes != 0
+}
 
 /// Whether `byte` has one of `classes`.
 #[inline]

@@ -101,6 +101,17 @@ fn two_dashes_are_a_comment_only_before_a_blank() {
     assert_eq!(code("select 1 --"), "select 1");
     assert_eq!(code("select 1 -- 1\n+2"), "select 1 + 2");
     assert_eq!(code("select 1 # 1\n+2"), "select 1 + 2");
+    for sql in [
+        "1--/* x */ 1",
+        "1--# x",
+        "/*!50000 1--*/ 1",
+        "1--/*!50000 1*/",
+    ] {
+        assert!(
+            is_invalid(sql),
+            "a blank in the comment's place would hide the rest: {sql}"
+        );
+    }
 }
 
 #[test]
