@@ -22,8 +22,10 @@ pub struct Fingerprint<'a> {
     pub body: Range<usize>,
     /// The literals in the order of the text.
     pub literals: &'a [Token],
-    /// Whether MySQL would refuse a token of it, or a `;` stands inside a version comment.
+    /// Whether a token of it is broken, or a `;` stands inside a version comment.
     pub invalid: bool,
+    /// Whether a token of it is not read here though MySQL may read it: it must be refused.
+    pub unread: bool,
     /// Whether another statement follows behind a `;`.
     pub several: bool,
     /// Context, mode and body, each literal as a zero byte and its kind.
@@ -44,6 +46,7 @@ impl Normalizer {
         let mut body = 0..0;
         let mut copied = 0;
         let mut invalid = false;
+        let mut unread = false;
         let mut several = false;
         let mut last_in_comment = false;
         let mut ended = false;
@@ -54,6 +57,7 @@ impl Normalizer {
                     body.end = lexer.version_comment_end();
                 }
                 invalid |= comment.is_some();
+                unread |= comment.is_some();
                 ended = true;
                 continue;
             }
@@ -67,7 +71,8 @@ impl Normalizer {
             }
             body.end = token.end as usize;
             last_in_comment = comment.is_some();
-            invalid |= token.kind == TokenKind::Invalid;
+            invalid |= token.kind.is_broken();
+            unread |= token.kind == TokenKind::Unread;
             if token.kind.is_literal() {
                 self.text
                     .extend_from_slice(&sql[copied..token.start as usize]);
@@ -85,6 +90,7 @@ impl Normalizer {
             body,
             literals: &self.literals,
             invalid,
+            unread,
             several,
             normalized: &self.text,
         }

@@ -127,13 +127,14 @@ fn what_mysql_refuses_and_what_follows_is_told() {
     let mut normalizer = Normalizer::default();
     let mut flags = |sql: &str| {
         let found = normalizer.normalize(sql.as_bytes(), SqlMode::default(), b"");
-        (found.invalid, found.several)
+        (found.invalid, found.unread, found.several)
     };
-    assert_eq!(flags("SELECT 1;;"), (false, false));
-    assert_eq!(flags("SELECT 'a"), (true, false));
-    assert_eq!(flags("SELECT 1; SELECT 2"), (false, true));
-    assert_eq!(flags("/*!50000 SELECT 1; */"), (true, false));
-    assert_eq!(flags("/*!50000 SELECT 1"), (true, false));
+    assert_eq!(flags("SELECT 1;;"), (false, false, false));
+    assert_eq!(flags("SELECT 'a"), (true, false, false));
+    assert_eq!(flags("SELECT 1--/* */1"), (true, true, false));
+    assert_eq!(flags("SELECT 1; SELECT 2"), (false, false, true));
+    assert_eq!(flags("/*!50000 SELECT 1; */"), (true, true, false));
+    assert_eq!(flags("/*!50000 SELECT 1"), (true, false, false));
 }
 
 #[test]

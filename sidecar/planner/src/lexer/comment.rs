@@ -19,6 +19,8 @@ pub(super) enum Gap {
     End,
     /// A comment that MySQL does not accept begins here.
     Invalid,
+    /// A comment that is not understood here begins here.
+    Unread,
 }
 
 impl Lexer<'_> {
@@ -34,8 +36,14 @@ impl Lexer<'_> {
                 };
             };
             match (byte, self.byte(self.at + 1)) {
-                (b'#', _) => self.at = self.line_end(),
-                (b'-', b'-') if self.ends_dashes(self.at + 2) => self.at = self.line_end(),
+                (b'#', _) | (b'-', b'-') if byte == b'#' || self.ends_dashes(self.at + 2) => {
+                    let end = self.line_end();
+                    // MySQL ends the comment at a NUL, and the statement too.
+                    if memchr(0, &self.sql[self.at..end]).is_some() {
+                        return Gap::Unread;
+                    }
+                    self.at = end;
+                }
                 (b'/', b'*') => match self.comment() {
                     Gap::Token => {}
                     other => return other,
@@ -50,11 +58,14 @@ impl Lexer<'_> {
         }
     }
 
-    /// `--` is a comment only before a blank, a control character or the end.
-    fn ends_dashes(&self, at: usize) -> bool {
-        self.sql
-            .get(at)
-            .is_none_or(|b| is(*b, BLANK) || b.is_ascii_control())
+    /// `--` is a comment only before a blank, a control character or the end, which MySQL sees
+    /// before any `;` and blanks there.
+    pub(super) fn ends_dashes(&self, at: usize) -> bool {
+        match self.sql.get(at) {
+            None => true,
+            Some(b';') => self.sql[at..].iter().all(|b| *b == b';' || is(*b, BLANK)),
+            Some(b) => is(*b, BLANK) || b.is_ascii_control(),
+        }
     }
 
     fn line_end(&self) -> usize {
@@ -69,11 +80,17 @@ impl Lexer<'_> {
         match self.byte(self.at + 2) {
             b'!' => {
                 if self.version_comment.is_some() {
-                    return Gap::Invalid;
+                    return Gap::Unread;
                 }
-                let digits = self.past(self.at + 3, DIGIT).min(self.at + 9);
-                let length = digits - (self.at + 3);
-                let version = self.sql[self.at + 3..digits]
+                let first = self.at + 3;
+                let all = self.past(first, DIGIT) - first;
+                // A sixth digit belongs to the version only before a blank.
+                let length = match all {
+                    6 if is(self.byte(first + 6), BLANK) => 6,
+                    _ => all.min(5),
+                };
+                let digits = first + length;
+                let version = self.sql[first..digits]
                     .iter()
                     .fold(0_u32, |version, digit| {
                         version * 10 + u32::from(digit - b'0')
@@ -131,11 +148,16 @@ impl Lexer<'_> {
         }
     }
 
-    /// The end of a hint. Quotes that the end might be inside of are not understood.
-    pub(super) fn hint_end(&self) -> Option<usize> {
-        let end = self.comment_end(self.at + 3, false)?;
+    /// A hint. Quotes that its end might be inside of are not understood.
+    pub(super) fn hint(&self) -> (TokenKind, usize) {
+        let Some(end) = self.comment_end(self.at + 3, false) else {
+            return (TokenKind::Invalid, self.sql.len());
+        };
         let text = &self.sql[self.at..end];
         let odd = |quote: u8| text.iter().filter(|b| **b == quote).count() % 2 == 1;
-        (!odd(b'`') && !odd(b'"') && !odd(b'\'')).then_some(end)
+        if odd(b'`') || odd(b'"') || odd(b'\'') || memchr(0, text).is_some() {
+            return self.unread();
+        }
+        (TokenKind::Hint, end)
     }
 }

@@ -1,8 +1,8 @@
 //! MySQL's lexical rules over bytes: tokens with their places in the statement.
 //!
 //! The rules are those of MySQL 9.7, tried on a server: where it answers a syntax error
-//! because of a token, [`TokenKind::Invalid`] is that token, and whoever reads on fails
-//! closed. Nothing here allocates, fails on bytes that are not UTF-8, or panics.
+//! because of a token, [`TokenKind::Invalid`] is that token; where it reads something by
+//! accident, [`TokenKind::Unread`] is. Nothing here allocates, fails on bytes that are not UTF-8, or panics.
 //!
 //! Client character sets must be supersets of ASCII whose multi-byte characters never hold
 //! an ASCII byte (utf8mb4, utf8mb3, latin1, ascii, binary …). sjis, cp932, big5, gbk and

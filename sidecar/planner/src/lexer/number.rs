@@ -44,7 +44,11 @@ impl Lexer<'_> {
     pub(super) fn fraction(&self, at: usize) -> Option<(TokenKind, usize)> {
         let end = self.past(at, DIGIT);
         match self.byte(end) {
-            b'e' | b'E' => Some((TokenKind::Float, self.exponent(end + 1)?)),
+            // Without digits MySQL goes on behind it as if no number stood there.
+            b'e' | b'E' => match self.exponent(end + 1) {
+                Some(end) => Some((TokenKind::Float, end)),
+                None => Some(self.unread()),
+            },
             _ => Some((TokenKind::Decimal, end)),
         }
     }

@@ -28,19 +28,22 @@ impl Lexer<'_> {
             (b'<', b'<') => Some((K::ShiftLeft, at + 2)),
             (b'>', b'=') => Some((K::GreaterEqual, at + 2)),
             (b'>', b'>') => Some((K::ShiftRight, at + 2)),
+            // MySQL takes `!<` for `!`.
+            (b'!', _) => Some(self.unread()),
             _ => None,
         }
     }
 
-    /// `--` right before a comment: taken for blanks, the comment would make one of the rest
-    /// of the line. MySQL reads two signs; nobody writes it, so it is not read at all.
+    /// `--` right before a comment or a `;`: with blanks in its place, the rest of the line would
+    /// be a comment. MySQL reads two signs; nobody writes it, so it is not read at all.
     pub(super) fn hides_dashes(&self, next: u8) -> bool {
         let doubled =
             self.previous.kind == TokenKind::Minus && self.previous.end as usize == self.at;
         let comment = match next {
-            b'#' => true,
+            b'#' | b';' => true,
             b'/' => self.byte(self.at + 2) == b'*',
             b'*' => self.byte(self.at + 2) == b'/',
+            b'-' => self.byte(self.at + 2) == b'-' && self.ends_dashes(self.at + 3),
             _ => false,
         };
         doubled && comment

@@ -29,9 +29,11 @@ pub struct Lexer<'a> {
 }
 
 impl<'a> Lexer<'a> {
-    /// Begins at the first byte of `sql`. Beyond 4 GiB nothing is read: no packet is so long.
+    /// Begins at the first byte of `sql`. A NUL as its last byte is its end, as to MySQL.
+    /// Beyond 4 GiB nothing is read: no packet is so long.
     #[must_use]
     pub fn new(sql: &'a [u8], mode: SqlMode) -> Self {
+        let sql = sql.strip_suffix(&[0]).unwrap_or(sql);
         let sql = sql.get(..u32::MAX as usize).unwrap_or(sql);
         let previous = Token {
             kind: TokenKind::Semicolon,
@@ -87,7 +89,7 @@ impl<'a> Lexer<'a> {
         let at = self.at;
         let next = self.byte(at + 1);
         match byte {
-            b'0'..=b'9' if !self.behind_dot() => {
+            b'0'..=b'9' if !self.name_follows() => {
                 let end = self.past(at + 1, DIGIT);
                 let next = self.byte(end);
                 let plain = !is(next, IDENTIFIER) && next != b'.' && end - at < SHORT;
@@ -109,17 +111,26 @@ impl<'a> Lexer<'a> {
         let found = match self.gap() {
             Gap::End => return None,
             Gap::Token => self.token(),
-            Gap::Hint => self.hint_end().map(|end| (TokenKind::Hint, end)),
+            Gap::Hint => Some(self.hint()),
             // The end was told once already.
-            Gap::Invalid if self.previous.kind == TokenKind::Invalid => return None,
+            Gap::Invalid | Gap::Unread if self.previous.kind.is_broken() => return None,
             Gap::Invalid => None,
+            Gap::Unread => Some(self.unread()),
         };
         let (kind, end) = found.unwrap_or((TokenKind::Invalid, self.sql.len()));
         Some(self.emit(kind, end))
     }
 
-    fn behind_dot(&self) -> bool {
-        self.previous.kind == TokenKind::Dot && self.previous.end as usize == self.at
+    pub(super) fn unread(&self) -> (TokenKind, usize) {
+        (TokenKind::Unread, self.sql.len())
+    }
+
+    /// Right behind `.` and `@@` a name stands, whatever it looks like.
+    fn name_follows(&self) -> bool {
+        matches!(
+            self.previous.kind,
+            TokenKind::Dot | TokenKind::SystemVariable
+        ) && self.previous.end as usize == self.at
     }
 
     /// The kind of the token that begins at `self.at`, and its end; none where it is invalid.
@@ -131,7 +142,7 @@ impl<'a> Lexer<'a> {
         let one = |kind| Some((kind, at + 1));
         let two = |kind| Some((kind, at + 2));
         match byte {
-            _ if self.behind_dot() && is(byte, IDENTIFIER) => {
+            _ if self.name_follows() && is(byte, IDENTIFIER) => {
                 Some((K::Word, self.past(at, IDENTIFIER)))
             }
             b'0'..=b'9' => self.number(),
@@ -161,7 +172,7 @@ impl<'a> Lexer<'a> {
             b'+' => one(K::Plus),
             b'-' if next == b'>' && self.byte(at + 2) == b'>' => Some((K::LongArrow, at + 3)),
             b'-' if next == b'>' => two(K::Arrow),
-            b'-' if self.hides_dashes(next) => None,
+            b'-' if self.hides_dashes(next) => Some(self.unread()),
             b'-' => one(K::Minus),
             b'/' => one(K::Slash),
             b'%' => one(K::Percent),
@@ -175,6 +186,7 @@ impl<'a> Lexer<'a> {
             b':' if next == b'=' => two(K::Assign),
             b':' => one(K::Colon),
             b'<' | b'>' | b'=' | b'!' => self.comparison(),
+            0 => Some(self.unread()),
             _ => None,
         }
     }

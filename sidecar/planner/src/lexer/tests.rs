@@ -32,6 +32,10 @@ fn is_invalid(sql: &str) -> bool {
     just_kinds(sql).last() == Some(&K::Invalid)
 }
 
+fn is_unread(sql: &str) -> bool {
+    just_kinds(sql).last() == Some(&K::Unread)
+}
+
 #[test]
 fn a_point_select_is_words_and_a_number() {
     insta::assert_debug_snapshot!(just_kinds("SELECT c FROM t1 WHERE id=503"), @"
@@ -76,6 +80,11 @@ fn version_comments_are_code_up_to_the_servers_version() {
     assert_eq!(code("select 1 /*!90704+1 */"), "select 1 + 1");
     assert_eq!(code("select 1 /*!90705 +1 */ + 5"), "select 1 + 5");
     assert_eq!(code("select 1 /*!100000 +1 */"), "select 1");
+    assert_eq!(code("select 1 /*!090704 +1*/"), "select 1 + 1");
+    assert_eq!(code("select 1 /*!100000+1*/"), "select 1 0 + 1");
+    assert_eq!(code("select 1 /*!501001+1*/"), "select 1 1 + 1");
+    assert_eq!(code("select 1 /*!0501009 */"), "select 1 09");
+    assert_eq!(code("select 1 /*!907050+1*/"), "select 1");
     assert_eq!(code("select 1 /*!+1 */"), "select 1 + 1");
     assert_eq!(code("select 1 /*!501 */"), "select 1 501");
     assert_eq!(code("select 1 /*!50100,2*/"), "select 1 , 2");
@@ -89,7 +98,7 @@ fn comments_nest_as_in_mysql() {
     assert_eq!(code("select 1 /* /* x */ + 5"), "select 1 + 5");
     assert_eq!(code("select 1 /*!50100 +1 -- x */\n */"), "select 1 + 1");
     assert!(is_invalid("select 1 /*!50100 +1"));
-    assert!(is_invalid("select 1 /*!50100 /*!50100 +1 */ */"));
+    assert!(is_unread("select 1 /*!50100 /*!50100 +1 */ */"));
     assert!(is_invalid("select 1 /* x"));
     assert!(is_invalid("select /*/"));
 }
@@ -99,6 +108,7 @@ fn two_dashes_are_a_comment_only_before_a_blank() {
     assert_eq!(code("select 1 --1"), "select 1 - - 1");
     assert_eq!(code("select 1 --\t1"), "select 1");
     assert_eq!(code("select 1 --"), "select 1");
+    assert_eq!(code("select 1--; ;"), "select 1");
     assert_eq!(code("select 1 -- 1\n+2"), "select 1 + 2");
     assert_eq!(code("select 1 # 1\n+2"), "select 1 + 2");
     for sql in [
@@ -108,7 +118,7 @@ fn two_dashes_are_a_comment_only_before_a_blank() {
         "1--/*!50000 1*/",
     ] {
         assert!(
-            is_invalid(sql),
+            is_unread(sql),
             "a blank in the comment's place would hide the rest: {sql}"
         );
     }
@@ -121,7 +131,7 @@ fn hints_stand_only_behind_their_keywords() {
         [K::Word, K::Hint, K::Word]
     );
     assert_eq!(just_kinds("SELECT a /*+ NO_ICP(t) */"), [K::Word, K::Word]);
-    assert!(is_invalid("SELECT /*+ QB_NAME(`*/ */ a"));
+    assert!(is_unread("SELECT /*+ QB_NAME(`*/ */ a"));
 }
 
 #[test]
@@ -148,7 +158,7 @@ fn numbers_are_classed_by_their_form() {
         just_kinds("0x1f 0b01 x'4F' B'01'"),
         [K::Hex, K::Bit, K::Hex, K::Bit]
     );
-    for sql in ["x'4'", "x'4G'", "b'12'", "1.5ex", "1.5e+", "x'"] {
+    for sql in ["x'4'", "x'4G'", "b'12'", "x'"] {
         assert!(is_invalid(sql), "{sql}");
     }
 }
@@ -227,10 +237,27 @@ fn variables_are_one_token_or_a_mark() {
 
 #[test]
 fn bytes_without_meaning_end_the_statement() {
-    for sql in ["select \\N", "select \0", "select [1]", "a\x01b"] {
-        let tokens = kinds(sql);
-        assert_eq!(tokens.last().map(|t| t.0), Some(K::Invalid), "{sql:?}");
+    for sql in ["select \\N", "select [1]", "a\x01b"] {
+        assert!(is_invalid(sql), "{sql:?}");
     }
+    let by_accident = [
+        "1.5ex",
+        "1.5e+",
+        "select \0\0",
+        "select 1 # a\0b\n+1",
+        "select /*+ \0 */ 1",
+        "!<1",
+    ];
+    for sql in by_accident {
+        assert!(is_unread(sql), "{sql:?}");
+    }
+}
+
+#[test]
+fn a_last_nul_is_the_end() {
+    assert_eq!(code("select 1\0"), "select 1");
+    assert_eq!(code("select 1 -- \0"), "select 1");
+    assert_eq!(code("select 1 /* \0 */ +1"), "select 1 + 1");
 }
 
 #[test]
@@ -320,10 +347,10 @@ fn check(sql: &[u8], mode: SqlMode) {
     for token in Lexer::new(sql, mode) {
         assert!(!invalid, "nothing follows an invalid token");
         assert!(token.start as usize >= end);
-        assert!(token.end > token.start || token.kind == K::Invalid);
+        assert!(token.end > token.start || token.kind.is_broken());
         end = token.end as usize;
         assert!(end <= sql.len());
-        invalid = token.kind == K::Invalid;
+        invalid = token.kind.is_broken();
     }
     let copy = shadow(sql, mode);
     let kinds = |sql: &[u8]| -> Vec<K> {

@@ -98,9 +98,13 @@ pub enum TokenKind {
     Arrow,
     /// `->>`
     LongArrow,
-    /// Bytes that MySQL answers with a syntax error: an open quote or comment, `=!`, NUL, `\N`.
-    /// The range runs to the end of the statement, and no token follows.
+    /// Bytes that MySQL answers with a syntax error: an open quote or comment, `=!`, `\N`.
+    /// The range runs to the end of the text, and no token follows.
     Invalid,
+    /// Bytes that MySQL may read, but only by accident: a NUL, `--` right before a comment, a
+    /// version comment inside another. They are not read here: the statement must be refused.
+    /// The range runs to the end of the text, and no token follows.
+    Unread,
 }
 
 impl TokenKind {
@@ -117,6 +121,12 @@ impl TokenKind {
                 | Self::Decimal
                 | Self::Float
         )
+    }
+
+    /// Whether what follows cannot be read: nothing is known of the rest of the text.
+    #[must_use]
+    pub fn is_broken(self) -> bool {
+        matches!(self, Self::Invalid | Self::Unread)
     }
 
     /// Whether the token can be a name: a word or a quoted identifier.

@@ -37,7 +37,7 @@ impl<'a> Cursor<'a> {
     pub(super) fn take(&mut self) -> Result<Token, Unparsed> {
         let token = self
             .next
-            .filter(|token| token.kind != TokenKind::Invalid)
+            .filter(|token| !token.kind.is_broken())
             .ok_or(Unparsed)?;
         self.last = token.into();
         self.next = self.lexer.next();
