@@ -22,7 +22,7 @@ pub fn crd() -> CustomResourceDefinition {
             .as_mut()
             .and_then(|s| s.open_api_v3_schema.as_mut())
         {
-            signed_formats(schema);
+            adapt(schema);
         }
     }
     crd
@@ -36,29 +36,31 @@ pub fn crd_yaml() -> Result<String, serde_saphyr::ser::Error> {
     Ok(format!("{HEADER}{}", serde_saphyr::to_string(&crd())?))
 }
 
-/// Drops the formats of Rust's integers: the apiserver warns about those it does not know, and
-/// the bounds say the same.
-fn signed_formats(schema: &mut JSONSchemaProps) {
-    if schema
-        .format
-        .as_deref()
-        .is_some_and(|format| format.starts_with("uint"))
-    {
+/// Adapts what Rust says to what Kubernetes reads. The apiserver warns about formats of Rust's
+/// integers, and the bounds say the same; `kubectl explain` breaks lines by itself.
+fn adapt(schema: &mut JSONSchemaProps) {
+    if schema.format.as_deref().is_some_and(|format| format.starts_with("uint")) {
         schema.format = None;
     }
-    for property in schema
-        .properties
-        .iter_mut()
-        .flat_map(|properties| properties.values_mut())
-    {
-        signed_formats(property);
+    if let Some(description) = &mut schema.description {
+        *description = unwrapped(description);
+    }
+    for property in schema.properties.iter_mut().flat_map(|properties| properties.values_mut()) {
+        adapt(property);
     }
     if let Some(JSONSchemaPropsOrArray::Schema(items)) = &mut schema.items {
-        signed_formats(items);
+        adapt(items);
     }
     if let Some(JSONSchemaPropsOrBool::Schema(values)) = &mut schema.additional_properties {
-        signed_formats(values);
+        adapt(values);
     }
+}
+
+/// Paragraphs without the line breaks of a source file.
+fn unwrapped(text: &str) -> String {
+    let paragraphs: Vec<_> =
+        text.split("\n\n").map(|p| p.lines().map(str::trim).collect::<Vec<_>>().join(" ")).collect();
+    paragraphs.join("\n\n")
 }
 
 #[cfg(test)]

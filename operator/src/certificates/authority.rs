@@ -3,7 +3,7 @@
 use std::time::{Duration, SystemTime};
 
 use rcgen::{
-    BasicConstraints, CertificateParams, DnType, ExtendedKeyUsagePurpose, IsCa, Issuer, KeyPair,
+    BasicConstraints, Certificate, CertificateParams, DnType, ExtendedKeyUsagePurpose, IsCa, Issuer, KeyPair,
     KeyUsagePurpose,
 };
 use rustls::{crypto::aws_lc_rs::sign::any_supported_type, sign::CertifiedKey};
@@ -83,6 +83,32 @@ impl Authority {
         names: &[String],
         life: Duration,
     ) -> Result<CertifiedKey, CertificateError> {
+        let (certificate, key) = self.sign(names, life)?;
+        let key = PrivateKeyDer::from(PrivatePkcs8KeyDer::from(key.serialize_der()));
+        Ok(CertifiedKey::new(
+            vec![certificate.der().clone()],
+            any_supported_type(&key)?,
+        ))
+    }
+
+    /// A server certificate for `names`, and its key, as PEM, that live as long as an
+    /// authority: for servers that do not fetch a new one by themselves.
+    ///
+    /// # Errors
+    /// [`CertificateError`], if a name is no DNS name.
+    pub fn issue_pem(
+        &self,
+        names: &[String],
+    ) -> Result<(String, Zeroizing<String>), CertificateError> {
+        let (certificate, key) = self.sign(names, AUTHORITY_LIFE)?;
+        Ok((certificate.pem(), Zeroizing::new(key.serialize_pem())))
+    }
+
+    fn sign(
+        &self,
+        names: &[String],
+        life: Duration,
+    ) -> Result<(Certificate, KeyPair), CertificateError> {
         let mut params = CertificateParams::new(names)?;
         if let Some(name) = names.first() {
             params.distinguished_name.push(DnType::CommonName, name);
@@ -92,12 +118,7 @@ impl Authority {
         params.use_authority_key_identifier_extension = true;
         valid_for(&mut params, life);
         let key = KeyPair::generate()?;
-        let certificate = params.signed_by(&key, &self.issuer)?;
-        let key = PrivateKeyDer::from(PrivatePkcs8KeyDer::from(key.serialize_der()));
-        Ok(CertifiedKey::new(
-            vec![certificate.der().clone()],
-            any_supported_type(&key)?,
-        ))
+        Ok((params.signed_by(&key, &self.issuer)?, key))
     }
 }
 

@@ -1,0 +1,100 @@
+//! my.cnf of the MySQL servers.
+
+use std::fmt::Write;
+
+use k8s_openapi::apimachinery::pkg::util::intstr::IntOrString;
+use remora_crds::ShardingClusterSpec;
+
+use crate::names::SERVER_PORT;
+
+/// Each client of each sidecar has a connection of its own to each shard that it uses.
+const MAX_CONNECTIONS: u32 = 1000;
+/// MySQL's own default; fewer would close tables that one statement has just opened.
+const TABLE_CACHE: u32 = 4000;
+/// Beyond this, the cache costs more memory than opening a table costs time.
+const LARGEST_TABLE_CACHE: u32 = 65_536;
+/// Each client's prepared statement is prepared again for each physical table it meets.
+const MAX_PREPARED_STATEMENTS: u32 = 1_048_576;
+
+/// The file: what the manifest asks for, in the middle of defaults that it may change and
+/// of options on which the data's safety hangs, which stand last and so win.
+#[must_use]
+pub fn my_cnf(spec: &ShardingClusterSpec) -> String {
+    let mut file = "[mysqld]\n".to_owned();
+    for (name, value) in defaults(spec) {
+        if !spec.mysql.config.contains_key(name) {
+            line(&mut file, name, &value);
+        }
+    }
+    for (name, value) in &spec.mysql.config {
+        match value {
+            IntOrString::Int(number) => line(&mut file, name, &number.to_string()),
+            IntOrString::String(text) => line(&mut file, name, text),
+        }
+    }
+    for (name, value) in forced() {
+        line(&mut file, name, &value);
+    }
+    file
+}
+
+fn line(file: &mut String, name: &str, value: &str) {
+    // Writing into a String cannot fail.
+    let _ = writeln!(file, "{name} = {value}");
+}
+
+fn defaults(spec: &ShardingClusterSpec) -> Vec<(&'static str, String)> {
+    let tables = physical_tables(spec);
+    // 16 connections at work on each table at once is more than a shard can run.
+    let cache = (tables * 16).clamp(TABLE_CACHE, LARGEST_TABLE_CACHE);
+    vec![
+        ("max_connections", MAX_CONNECTIONS.to_string()),
+        (
+            "max_prepared_stmt_count",
+            MAX_PREPARED_STATEMENTS.to_string(),
+        ),
+        ("table_definition_cache", (tables + 2000).to_string()),
+        ("table_open_cache", cache.to_string()),
+    ]
+}
+
+fn physical_tables(spec: &ShardingClusterSpec) -> u32 {
+    let of = |table: &remora_crds::Table| {
+        table
+            .sharding
+            .as_ref()
+            .map_or(1, |sharding| spec.tables_per_shard(sharding).into())
+    };
+    spec.tables.iter().map(of).fold(0_u32, u32::saturating_add)
+}
+
+fn forced() -> Vec<(&'static str, String)> {
+    [
+        ("bind_address", "*"),
+        ("admin_address", "127.0.0.1"),
+        ("admin_port", "33062"),
+        ("mysqlx", "OFF"),
+        // Sidecars alone come by TCP; the agent comes by the socket, which is exempt.
+        ("require_secure_transport", "ON"),
+        ("ssl_ca", "/etc/remora/tls/ca.crt"),
+        ("ssl_cert", "/etc/remora/tls/tls.crt"),
+        ("ssl_key", "/etc/remora/tls/tls.key"),
+        ("skip_name_resolve", "ON"),
+        ("secure_file_priv", "NULL"),
+        ("tmpdir", "/tmp"),
+        ("log_bin", "binlog"),
+        ("gtid_mode", "ON"),
+        ("enforce_gtid_consistency", "ON"),
+        ("sync_binlog", "1"),
+        ("innodb_flush_log_at_trx_commit", "1"),
+        ("character_set_server", "utf8mb4"),
+        ("collation_server", "utf8mb4_0900_ai_ci"),
+        ("lower_case_table_names", "0"),
+        // Application users have all but the schemas `mysql` and `remora`.
+        ("partial_revokes", "ON"),
+    ]
+    .map(|(name, value)| (name, value.to_owned()))
+    .into_iter()
+    .chain([("port", SERVER_PORT.to_string())])
+    .collect()
+}

@@ -1,0 +1,277 @@
+//! Discovery: who may follow which cluster, and what they are told. Every replica answers,
+//! from what it watches.
+
+mod snapshot;
+mod token;
+
+use std::collections::{BTreeMap, HashMap};
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use futures::future::BoxFuture;
+use futures::stream::{self, StreamExt};
+use k8s_openapi::api::core::v1::Pod;
+use kube::api::Api;
+use kube::{Client, ResourceExt};
+use remora_crds::{ShardingCluster, validate};
+use remora_discovery::{Directory, Refusal, Report, Role, Snapshot, Snapshots, WatchedCluster};
+use tokio::sync::{Mutex, watch};
+
+use crate::access::{Applicant, granted_users};
+use crate::build;
+use crate::metrics::Metrics;
+use crate::names::Names;
+use crate::secrets::{self, ClusterSecrets};
+use crate::reports::Reports;
+use crate::watched::Watched;
+use snapshot::Recipient;
+use token::{Bearer, Tokens};
+
+/// Secrets are not watched: a changed password is seen after this.
+const SECRETS_AGE: Duration = Duration::from_secs(15);
+
+/// What answers sidecars.
+pub struct Service(Arc<Inner>);
+
+struct Inner {
+    client: Client,
+    domain: String,
+    watched: Arc<Watched>,
+    tokens: Tokens,
+    secrets: Mutex<HashMap<Names, (Instant, Option<ClusterSecrets>)>>,
+    reports: Arc<Reports>,
+    leading: watch::Receiver<bool>,
+    metrics: Arc<Metrics>,
+}
+
+impl Service {
+    /// Answers from `watched`; takes reports while `leading`.
+    #[must_use]
+    pub fn new(
+        client: Client,
+        domain: String,
+        watched: Arc<Watched>,
+        reports: Arc<Reports>,
+        leading: watch::Receiver<bool>,
+        metrics: Arc<Metrics>,
+    ) -> Self {
+        let tokens = Tokens::new(client.clone());
+        let secrets = Mutex::default();
+        Self(Arc::new(Inner {
+            client,
+            domain,
+            watched,
+            tokens,
+            secrets,
+            reports,
+            leading,
+            metrics,
+        }))
+    }
+}
+
+impl Directory for Service {
+    fn watch(
+        &self,
+        token: String,
+        wanted: WatchedCluster,
+    ) -> BoxFuture<'_, Result<Snapshots, Refusal>> {
+        Box::pin(async move {
+            let bearer = self.0.tokens.bearer(&token).await?;
+            let first = self.0.snapshot(&bearer, &wanted).await?;
+            tracing::info!(
+                namespace = %bearer.namespace, pod = %bearer.pod, cluster = %wanted.cluster,
+                version = %wanted.version, "a sidecar follows"
+            );
+            Ok(follow(self.0.clone(), bearer, wanted, first))
+        })
+    }
+
+    fn report(&self, token: String, report: Report) -> BoxFuture<'_, Result<(), Refusal>> {
+        Box::pin(async move {
+            if !*self.0.leading.borrow() {
+                return Err(Refusal::Unavailable("another replica leads".to_owned()));
+            }
+            let bearer = self.0.tokens.bearer(&token).await?;
+            self.0.metrics.reports.inc();
+            let names = Names::new(&report.namespace, &report.cluster);
+            if let Some(health) = report.health.agent {
+                let cluster = self.0.cluster(&names)?;
+                let shard = self.0.shard_of(&bearer, &cluster).await?;
+                self.0.reports.take(names, shard, health);
+            }
+            Ok(())
+        })
+    }
+}
+
+/// Counts a follower for as long as its stream lives.
+struct Follower(Arc<Metrics>);
+
+impl Drop for Follower {
+    fn drop(&mut self) {
+        self.0.followers.dec();
+    }
+}
+
+/// `first`, then each snapshot that differs. Ends when the sidecar may no longer follow; it
+/// asks again, and is told why.
+fn follow(inner: Arc<Inner>, bearer: Bearer, wanted: WatchedCluster, first: Snapshot) -> Snapshots {
+    inner.metrics.followers.inc();
+    let follower = Follower(inner.metrics.clone());
+    let changes = inner.watched.changes();
+    let last = first.identity.content_hash.clone();
+    let later = stream::unfold(
+        (changes, last, follower),
+        move |(mut changes, last, follower)| {
+            let (inner, bearer, wanted) = (inner.clone(), bearer.clone(), wanted.clone());
+            async move {
+                loop {
+                    tokio::select! {
+                        changed = changes.changed() => if changed.is_err() { return None },
+                        () = tokio::time::sleep(SECRETS_AGE) => {}
+                    }
+                    match inner.snapshot(&bearer, &wanted).await {
+                        Ok(snapshot) if snapshot.identity.content_hash != last => {
+                            let hash = snapshot.identity.content_hash.clone();
+                            return Some((snapshot, (changes, hash, follower)));
+                        }
+                        // What cannot be answered now does not end what is being served.
+                        Ok(_) | Err(Refusal::Unavailable(_)) => {}
+                        Err(refusal) => {
+                            tracing::info!(pod = %bearer.pod, %refusal, "a sidecar follows no longer");
+                            return None;
+                        }
+                    }
+                }
+            }
+        },
+    );
+    stream::once(async { first }).chain(later).boxed()
+}
+
+impl Inner {
+    /// What `bearer` is told about the cluster it wants.
+    async fn snapshot(
+        &self,
+        bearer: &Bearer,
+        wanted: &WatchedCluster,
+    ) -> Result<Snapshot, Refusal> {
+        let cluster = self.cluster(&Names::new(&wanted.namespace, &wanted.cluster))?;
+        let recipient = match wanted.role {
+            Role::Agent => Recipient::Agent(self.shard_of(bearer, &cluster).await?),
+            Role::Application => Recipient::Application(self.users_of(bearer, &cluster)?),
+            Role::Unspecified => {
+                return Err(Refusal::Denied("the request says no role".to_owned()));
+            }
+        };
+        let status = cluster.status.clone().unwrap_or_default();
+        if status.epoch == 0 {
+            return Err(Refusal::Unavailable(
+                "the operator has yet to begin with it".to_owned(),
+            ));
+        }
+        if let Some(error) = validate(&cluster.spec).first() {
+            return Err(Refusal::Unavailable(format!(
+                "the manifest is refused: {error}"
+            )));
+        }
+        let Some(secrets) = self.secrets(&cluster).await? else {
+            return Err(Refusal::Unavailable(
+                "its accounts are yet to be made".to_owned(),
+            ));
+        };
+        Ok(snapshot::snapshot(
+            &cluster,
+            &secrets,
+            &recipient,
+            &self.domain,
+        ))
+    }
+
+    fn cluster(&self, names: &Names) -> Result<Arc<ShardingCluster>, Refusal> {
+        self.watched.cluster(names).ok_or_else(|| {
+            Refusal::NotFound(format!(
+                "there is no ShardingCluster {} in namespace {}",
+                names.cluster, names.namespace
+            ))
+        })
+    }
+
+    fn users_of(&self, bearer: &Bearer, cluster: &ShardingCluster) -> Result<Vec<String>, Refusal> {
+        let labels: BTreeMap<String, String> = self.watched.namespace_labels(&bearer.namespace);
+        let applicant = Applicant {
+            namespace: &bearer.namespace,
+            namespace_labels: &labels,
+            service_account: &bearer.service_account,
+        };
+        let names = build::names(cluster);
+        granted_users(&cluster.spec, &names.namespace, applicant)
+            .map(|users| users.into_iter().map(str::to_owned).collect())
+            .ok_or_else(|| {
+                Refusal::Denied(format!(
+                    "spec.access of ShardingCluster {}/{} grants nothing to service account {} \
+                     of namespace {}",
+                    names.namespace, names.cluster, bearer.service_account, bearer.namespace
+                ))
+            })
+    }
+
+    /// The shard whose MySQL pod `bearer` is. A name is not enough: whoever may make pods in
+    /// the namespace may choose it. The pod must be there under the token's UID and belong to
+    /// the shard's StatefulSet.
+    async fn shard_of(&self, bearer: &Bearer, cluster: &ShardingCluster) -> Result<u16, Refusal> {
+        let names = build::names(cluster);
+        let deny = || {
+            Refusal::Denied(format!(
+                "pod {} of namespace {} is no MySQL pod of ShardingCluster {}/{}",
+                bearer.pod, bearer.namespace, names.namespace, names.cluster
+            ))
+        };
+        let shard = names.shard_of_pod(&bearer.pod).ok_or_else(deny)?;
+        if bearer.namespace != names.namespace || shard >= cluster.spec.shards {
+            return Err(deny());
+        }
+        let pods: Api<Pod> = Api::namespaced(self.client.clone(), &names.namespace);
+        let pod = pods.get_opt(&bearer.pod).await.map_err(|error| {
+            Refusal::Unavailable(format!(
+                "the apiserver does not show pod {}: {error}",
+                bearer.pod
+            ))
+        })?;
+        let pod = pod.ok_or_else(deny)?;
+        let of_shard = pod.owner_references().iter().any(|owner| {
+            owner.kind == "StatefulSet"
+                && owner.name == names.shard(shard)
+                && owner.controller == Some(true)
+        });
+        if pod.metadata.uid.as_deref() == Some(&bearer.pod_uid) && of_shard {
+            Ok(shard)
+        } else {
+            Err(deny())
+        }
+    }
+
+    async fn secrets(&self, cluster: &ShardingCluster) -> Result<Option<ClusterSecrets>, Refusal> {
+        let names = build::names(cluster);
+        let mut known = self.secrets.lock().await;
+        known.retain(|_, (at, _)| at.elapsed() < SECRETS_AGE);
+        let users = |secrets: &ClusterSecrets| {
+            cluster
+                .spec
+                .users
+                .iter()
+                .all(|user| secrets.users.contains_key(&user.name))
+        };
+        if let Some((_, Some(secrets))) = known.get(&names)
+            && users(secrets)
+        {
+            return Ok(Some(secrets.clone()));
+        }
+        let secrets = secrets::read(&self.client, cluster)
+            .await
+            .map_err(|error| Refusal::Unavailable(error.to_string()))?;
+        known.insert(names, (Instant::now(), secrets.clone()));
+        Ok(secrets)
+    }
+}

@@ -1,0 +1,340 @@
+//! One round for one cluster: observe, classify, act, tell.
+
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{Duration, Instant};
+
+use k8s_openapi::jiff::Timestamp;
+use kube::api::{Api, PostParams};
+use kube::runtime::controller::Action as Next;
+use kube::runtime::events::{Event, EventType, Recorder};
+use kube::{Client, Resource};
+use remora_crds::{
+    ConditionType, FieldError, Images, ShardingCluster, ShardingClusterStatus, validate,
+};
+
+use crate::act::{ActError, Actor, is};
+use crate::build::{self, Site};
+use crate::certificates::Authority;
+use crate::classify::{self, Verdict, Wanted};
+use crate::conditions::{self, Finding};
+use crate::copies;
+use crate::metrics::Metrics;
+use crate::names::Names;
+use crate::observe::observe;
+use crate::secrets::{self, SecretError, ClusterSecrets};
+use crate::reports::Reports;
+use crate::watched::Watched;
+
+/// A cluster that serves is looked at this often besides the watches, in case one missed
+/// something.
+const SETTLED: Duration = Duration::from_secs(60);
+/// One that does not is looked at more often.
+const UNSETTLED: Duration = Duration::from_secs(5);
+/// What somebody else changed of an object of ours is set right after this.
+const REFRESH: Duration = Duration::from_secs(300);
+/// A manifest that makes no sense, or a Secret that is missing.
+const REJECTED: Duration = Duration::from_secs(15);
+
+/// What every round needs.
+pub struct Context {
+    /// The apiserver.
+    pub client: Client,
+    /// What builders need.
+    pub site: Site,
+    /// Issues the servers' certificates.
+    pub authority: Arc<Authority>,
+    /// Images of this version.
+    pub images: Images,
+    /// Where events go.
+    pub recorder: Recorder,
+    /// What agents say.
+    pub reports: Arc<Reports>,
+    /// Namespaces, for copies of Secrets.
+    pub watched: Arc<Watched>,
+    /// When everything of a cluster was applied last.
+    pub refreshes: Refreshes,
+    /// Counters.
+    pub metrics: Arc<Metrics>,
+}
+
+/// When everything of a cluster was applied last. A leader begins with all of them.
+#[derive(Debug, Default)]
+pub struct Refreshes(Mutex<HashMap<Names, Instant>>);
+
+impl Refreshes {
+    /// Whether it is time, and if so, takes note.
+    fn due(&self, names: &Names) -> bool {
+        let mut done = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let due = done.get(names).is_none_or(|at| at.elapsed() >= REFRESH);
+        if due {
+            done.insert(names.clone(), Instant::now());
+        }
+        due
+    }
+}
+
+/// Why a round failed. The next one tries again.
+#[derive(Debug, thiserror::Error)]
+pub enum ReconcileError {
+    /// The apiserver's answer.
+    #[error(transparent)]
+    Api(Box<kube::Error>),
+    /// A step failed.
+    #[error(transparent)]
+    Act(#[from] ActError),
+    /// A Secret.
+    #[error(transparent)]
+    Secret(#[from] SecretError),
+}
+
+impl From<kube::Error> for ReconcileError {
+    fn from(error: kube::Error) -> Self {
+        Self::Api(Box::new(error))
+    }
+}
+
+/// One round.
+///
+/// # Errors
+/// [`ReconcileError`]; whatever was done stays done, and the next round goes on from there.
+pub async fn reconcile(
+    cluster: Arc<ShardingCluster>,
+    context: Arc<Context>,
+) -> Result<Next, ReconcileError> {
+    context.metrics.rounds.inc();
+    if cluster.metadata.deletion_timestamp.is_some() {
+        return Ok(Next::await_change());
+    }
+    let round = Round {
+        names: build::names(&cluster),
+        context: &context,
+    };
+    match round.run(&cluster).await {
+        Err(ReconcileError::Api(error)) if is(&error, 409) => {
+            // Somebody changed the cluster meanwhile; the watch brings the newer one.
+            Ok(Next::requeue(Duration::from_millis(500)))
+        }
+        other => other,
+    }
+}
+
+/// When to try again after a round failed.
+#[must_use]
+pub fn on_error(
+    cluster: Arc<ShardingCluster>,
+    error: &ReconcileError,
+    context: Arc<Context>,
+) -> Next {
+    context.metrics.failures.inc();
+    let names = build::names(&cluster);
+    tracing::warn!(namespace = %names.namespace, cluster = %names.cluster, %error, "a round failed");
+    Next::requeue(UNSETTLED)
+}
+
+struct Round<'a> {
+    names: Names,
+    context: &'a Context,
+}
+
+impl Round<'_> {
+    async fn run(&self, cluster: &ShardingCluster) -> Result<Next, ReconcileError> {
+        let context = self.context;
+        let errors = validate(&cluster.spec);
+        if !errors.is_empty() {
+            return self.reject(cluster, &errors).await;
+        }
+        let images = images(cluster, &context.images);
+        let cluster = &self.found(cluster, &images).await?;
+        let ensured =
+            secrets::ensure(&context.client, cluster, &context.authority, &context.site.domain);
+        let secrets = match ensured.await {
+            Ok(secrets) => secrets,
+            Err(error) => return self.without_secrets(cluster, error).await,
+        };
+        let objects = build::objects(cluster, &images, &context.site);
+        let agents = context.reports.of(&self.names);
+        let seen = observe(&context.client, &self.names, agents).await?;
+        let refresh = context.refreshes.due(&self.names);
+        let wanted = Wanted { cluster, images: &images, objects: &objects, refresh };
+        let mut verdict = classify::classify(wanted, &seen, Timestamp::now());
+        let acted = self.act(&verdict).await;
+        self.copy_secrets(cluster, &secrets).await;
+        if let Err(error) = &acted {
+            failed(&mut verdict, error);
+        }
+        self.tell(cluster, &verdict).await?;
+        acted?;
+        let settled =
+            verdict.actions.is_empty() && verdict.status.ready_shards == cluster.spec.shards;
+        Ok(Next::requeue(if settled { SETTLED } else { UNSETTLED }))
+    }
+
+    /// A Secret that the manifest names and that is not there is the manifest's mistake.
+    async fn without_secrets(
+        &self,
+        cluster: &ShardingCluster,
+        error: SecretError,
+    ) -> Result<Next, ReconcileError> {
+        let path = match &error {
+            SecretError::Missing { path, .. } | SecretError::Unusable { path, .. } => {
+                path.clone()
+            }
+            SecretError::Api { .. } | SecretError::Certificate(_) | SecretError::Act(_) => return Err(error.into()),
+        };
+        let text = error.to_string();
+        let reason = text
+            .strip_prefix(&format!("{path}: "))
+            .unwrap_or(&text)
+            .to_owned();
+        self.reject(cluster, &[FieldError { path, reason }]).await
+    }
+
+    /// A namespace that refuses its copy does not hold the cluster up: a pod there waits for
+    /// the Secret, and says so.
+    async fn copy_secrets(&self, cluster: &ShardingCluster, secrets: &ClusterSecrets) {
+        for (namespace, labels) in self.context.watched.namespaces() {
+            let users = copies::granted(cluster, &namespace, &labels);
+            let client = &self.context.client;
+            if let Err(error) = copies::copy(client, cluster, secrets, &namespace, &users).await {
+                tracing::warn!(namespace, %error, "cannot copy a user's Secret");
+            }
+        }
+    }
+
+    /// Before anything is made, the status says with which images and from which epoch on.
+    async fn found(
+        &self,
+        cluster: &ShardingCluster,
+        images: &Images,
+    ) -> Result<ShardingCluster, ReconcileError> {
+        let status = cluster.status.clone().unwrap_or_default();
+        if status.epoch > 0 && status.images.is_some() {
+            return Ok(cluster.clone());
+        }
+        let founded = ShardingClusterStatus {
+            epoch: status.epoch.max(1),
+            images: Some(images.clone()),
+            ..status
+        };
+        self.replace_status(cluster, founded).await
+    }
+
+    async fn act(&self, verdict: &Verdict) -> Result<(), ActError> {
+        let actor = Actor::new(self.context.client.clone(), &self.names);
+        let mut outcome = Ok(());
+        for action in &verdict.actions {
+            // One object that fails does not keep the others from being made.
+            outcome = outcome.and(actor.act(action).await);
+        }
+        outcome
+    }
+
+    async fn reject(
+        &self,
+        cluster: &ShardingCluster,
+        errors: &[FieldError],
+    ) -> Result<Next, ReconcileError> {
+        self.tell(
+            cluster,
+            &classify::reject(cluster, errors, Timestamp::now()),
+        )
+        .await?;
+        Ok(Next::requeue(REJECTED))
+    }
+
+    /// Status first: an event that nobody sees is no loss.
+    async fn tell(
+        &self,
+        cluster: &ShardingCluster,
+        verdict: &Verdict,
+    ) -> Result<(), ReconcileError> {
+        if cluster.status.as_ref() != Some(&verdict.status) {
+            self.replace_status(cluster, verdict.status.clone()).await?;
+        }
+        let reference = cluster.object_ref(&());
+        for event in verdict
+            .changed
+            .iter()
+            .filter_map(|finding| event(cluster, finding))
+        {
+            if let Err(error) = self.context.recorder.publish(&event, &reference).await {
+                tracing::debug!(%error, "cannot publish an event");
+            }
+        }
+        Ok(())
+    }
+
+    /// Compare-and-swap: refused if anybody changed the cluster since it was read.
+    async fn replace_status(
+        &self,
+        cluster: &ShardingCluster,
+        status: ShardingClusterStatus,
+    ) -> Result<ShardingCluster, ReconcileError> {
+        let api: Api<ShardingCluster> =
+            Api::namespaced(self.context.client.clone(), &self.names.namespace);
+        let mut cluster = cluster.clone();
+        cluster.status = Some(status);
+        cluster.metadata.managed_fields = None;
+        Ok(api
+            .replace_status(&self.names.cluster, &PostParams::default(), &cluster)
+            .await?)
+    }
+}
+
+/// MySQL's image is the manifest's, else the one the cluster was made with, else this
+/// version's. Sidecars follow the operator: they are changed without touching mysqld.
+fn images(cluster: &ShardingCluster, own: &Images) -> Images {
+    let pinned = cluster
+        .status
+        .as_ref()
+        .and_then(|status| status.images.as_ref());
+    let mysql = cluster.spec.mysql.image.as_ref();
+    Images {
+        mysql: mysql
+            .or(pinned.map(|images| &images.mysql))
+            .unwrap_or(&own.mysql)
+            .clone(),
+        ..own.clone()
+    }
+}
+
+fn failed(verdict: &mut Verdict, error: &ActError) {
+    let finding = Finding {
+        type_: ConditionType::Progressing,
+        holds: true,
+        reason: "Failing",
+        message: error.to_string(),
+    };
+    let generation = verdict.status.observed_generation;
+    let changed = conditions::update(
+        &mut verdict.status.conditions,
+        vec![finding],
+        generation,
+        Timestamp::now(),
+    );
+    verdict.changed.extend(changed);
+}
+
+/// What is worth an event: a manifest refused, a cluster that serves, no longer or at last,
+/// a step that fails.
+fn event(cluster: &ShardingCluster, finding: &Finding) -> Option<Event> {
+    let served = cluster
+        .status
+        .as_ref()
+        .is_some_and(|status| conditions::holds(&status.conditions, ConditionType::Available));
+    let type_ = match (finding.type_, finding.holds) {
+        (ConditionType::Accepted, false) | (ConditionType::Degraded, true) => EventType::Warning,
+        (ConditionType::Available, false) if served => EventType::Warning,
+        (ConditionType::Available, true) => EventType::Normal,
+        (ConditionType::Progressing, true) if finding.reason == "Failing" => EventType::Warning,
+        _ => return None,
+    };
+    Some(Event {
+        type_,
+        reason: finding.reason.to_owned(),
+        note: Some(finding.message.clone()),
+        action: finding.type_.name().to_owned(),
+        secondary: None,
+    })
+}

@@ -1,0 +1,85 @@
+//! What agents reported lately, in the memory of the leading replica.
+
+use std::collections::{BTreeMap, HashMap};
+use std::sync::{Mutex, PoisonError};
+use std::time::{Duration, Instant};
+
+use futures::stream::{Stream, StreamExt};
+use remora_discovery::AgentHealth;
+use tokio::sync::watch;
+use tokio_stream::wrappers::WatchStream;
+
+use crate::names::Names;
+
+/// Agents report every ten seconds; three in a row may be lost.
+const FRESH: Duration = Duration::from_secs(35);
+
+/// What agents reported lately.
+#[derive(Debug)]
+pub struct Reports {
+    heard: Mutex<HashMap<Names, BTreeMap<u16, (Instant, AgentHealth)>>>,
+    changed: watch::Sender<()>,
+}
+
+impl Default for Reports {
+    fn default() -> Self {
+        Self {
+            heard: Mutex::default(),
+            changed: watch::Sender::new(()),
+        }
+    }
+}
+
+impl Reports {
+    /// Takes the report of a shard's agent.
+    pub fn take(&self, names: Names, shard: u16, health: AgentHealth) {
+        let mut heard = self.heard.lock().unwrap_or_else(PoisonError::into_inner);
+        let entry = (Instant::now(), health);
+        let before = heard.entry(names).or_default().insert(shard, entry.clone());
+        if before.is_none_or(|(_, health)| health != entry.1) {
+            self.changed.send_replace(());
+        }
+    }
+
+    /// The reports of a cluster that are not too old.
+    #[must_use]
+    pub fn of(&self, names: &Names) -> BTreeMap<u16, AgentHealth> {
+        let mut heard = self.heard.lock().unwrap_or_else(PoisonError::into_inner);
+        let Some(shards) = heard.get_mut(names) else {
+            return BTreeMap::new();
+        };
+        shards.retain(|_, (at, _)| at.elapsed() < FRESH);
+        shards
+            .iter()
+            .map(|(shard, (_, health))| (*shard, health.clone()))
+            .collect()
+    }
+
+    /// Yields when an agent reports something new.
+    pub fn changes(&self) -> impl Stream<Item = ()> + Send + use<> {
+        WatchStream::from_changes(self.changed.subscribe()).map(drop)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test]
+    async fn only_news_wakes() {
+        let reports = Reports::default();
+        let names = Names::new("default", "shop");
+        let mut changes = reports.changes();
+        let up = AgentHealth {
+            mysqld: true,
+            ..AgentHealth::default()
+        };
+        reports.take(names.clone(), 1, up.clone());
+        assert_eq!(changes.next().await, Some(()));
+        reports.take(names.clone(), 1, up.clone());
+        let quiet = tokio::time::timeout(Duration::from_millis(50), changes.next()).await;
+        assert!(quiet.is_err());
+        assert_eq!(reports.of(&names), BTreeMap::from([(1, up)]));
+        assert_eq!(reports.of(&Names::new("other", "shop")), BTreeMap::new());
+    }
+}

@@ -1,0 +1,263 @@
+//! Passwords and the servers' certificate of one cluster: read from Secrets, made where there
+//! are none.
+//!
+//! Secrets are fetched by name. The operator has no right to list them.
+
+use std::collections::BTreeMap;
+
+use k8s_openapi::api::core::v1::Secret;
+use kube::api::{Api, PostParams};
+use kube::{Client, ResourceExt};
+use rand::Rng;
+use rand::distr::Alphanumeric;
+use remora_crds::{SecretKeyRef, ShardingCluster, User};
+
+use crate::act::{ActError, Actor};
+use crate::build::{self, CA_KEY, Kind, Object, ObjectKey, SystemPasswords};
+use crate::certificates::{Authority, CertificateError};
+use crate::names::{CLUSTER, Names};
+
+/// 190 bits; letters and digits alone, so that no shell or URI stumbles over them.
+const LENGTH: usize = 32;
+
+/// What a cluster's Secrets hold, for snapshots.
+#[derive(Clone, PartialEq)]
+pub struct ClusterSecrets {
+    /// Of Remora's own accounts.
+    pub system: SystemPasswords,
+    /// Of the users of the manifest, by name.
+    pub users: BTreeMap<String, String>,
+    /// The CA that issued the servers' certificate, as PEM.
+    pub server_ca: String,
+}
+
+/// Why a Secret cannot be read or made.
+#[derive(Debug, thiserror::Error)]
+pub enum SecretError {
+    /// The apiserver's answer.
+    #[error("reading Secret {name}: {source}")]
+    Api {
+        /// The Secret.
+        name: String,
+        /// The answer.
+        #[source]
+        source: Box<kube::Error>,
+    },
+    /// A Secret that the manifest names is not there, or lacks the key.
+    #[error("{path}: Secret {name} has no key {key}; create it")]
+    Missing {
+        /// The manifest's field.
+        path: String,
+        /// The Secret.
+        name: String,
+        /// The key.
+        key: String,
+    },
+    /// The password cannot be one.
+    #[error("{path}: the password in Secret {name} is empty, longer than 128 bytes or not UTF-8")]
+    Unusable {
+        /// The manifest's field.
+        path: String,
+        /// The Secret.
+        name: String,
+    },
+    /// No certificate.
+    #[error("issuing the servers' certificate: {0}")]
+    Certificate(#[from] CertificateError),
+    /// Somebody else's Secret bears the name.
+    #[error(transparent)]
+    Act(#[from] ActError),
+}
+
+/// Reads them; `None` if the leader has not made them all yet.
+///
+/// # Errors
+/// [`SecretError`].
+pub async fn read(
+    client: &Client,
+    cluster: &ShardingCluster,
+) -> Result<Option<ClusterSecrets>, SecretError> {
+    let names = build::names(cluster);
+    let secrets: Api<Secret> = Api::namespaced(client.clone(), &names.namespace);
+    let Some(system) = fetch(&secrets, &names.system_secret())
+        .await?
+        .as_ref()
+        .and_then(system)
+    else {
+        return Ok(None);
+    };
+    let mut users = BTreeMap::new();
+    for user in &cluster.spec.users {
+        let password = match &user.password_secret_ref {
+            Some(reference) => Some(given(&secrets, &user.name, reference).await?),
+            None => made(&secrets, &names, user).await?,
+        };
+        let Some(password) = password else {
+            return Ok(None);
+        };
+        users.insert(user.name.clone(), password);
+    }
+    let tls = fetch(&secrets, &names.tls_secret()).await?;
+    let Some(server_ca) = tls.as_ref().and_then(|secret| text(secret, CA_KEY)) else {
+        return Ok(None);
+    };
+    Ok(Some(ClusterSecrets { system, users, server_ca }))
+}
+
+/// Reads them, makes those that are missing, and applies the Secrets that
+/// applications use. A Secret that outlived a deleted cluster is adopted.
+///
+/// # Errors
+/// [`SecretError`].
+pub async fn ensure(
+    client: &Client,
+    cluster: &ShardingCluster,
+    authority: &Authority,
+    domain: &str,
+) -> Result<ClusterSecrets, SecretError> {
+    let names = build::names(cluster);
+    let secrets: Api<Secret> = Api::namespaced(client.clone(), &names.namespace);
+    let system = ensure_system(&secrets, &names).await?;
+    let mut users = BTreeMap::new();
+    for user in &cluster.spec.users {
+        let password = match &user.password_secret_ref {
+            Some(reference) => given(&secrets, &user.name, reference).await?,
+            None => made(&secrets, &names, user).await?.unwrap_or_else(random),
+        };
+        let wanted = build::user_secret(&names, &cluster.spec.database, &user.name, &password);
+        let wanted = Object::from(wanted).stamped();
+        let found = fetch(&secrets, &names.user_secret(&user.name)).await?;
+        let stamp = found
+            .as_ref()
+            .and_then(|secret| build::stamp(&secret.metadata));
+        if stamp != wanted.stamp() {
+            Actor::new(client.clone(), &names).apply(&wanted).await?;
+        }
+        users.insert(user.name.clone(), password);
+    }
+    let server_names = names.server_names(cluster.spec.shards, domain);
+    let server_ca = ensure_tls(&secrets, &names, authority, &server_names).await?;
+    Ok(ClusterSecrets { system, users, server_ca })
+}
+
+async fn ensure_system(
+    secrets: &Api<Secret>,
+    names: &Names,
+) -> Result<SystemPasswords, SecretError> {
+    let make = || {
+        let passwords = SystemPasswords { sidecar: random(), agent: random() };
+        Ok(build::system_secret(names, &passwords))
+    };
+    let secret = get_or_create(secrets, names, names.system_secret(), make).await?;
+    system(&secret).ok_or_else(|| foreign(names.system_secret()))
+}
+
+/// Gives the CA of the servers' certificate. One that is there stays, whoever issued it: the
+/// servers have it loaded.
+async fn ensure_tls(
+    secrets: &Api<Secret>,
+    names: &Names,
+    authority: &Authority,
+    server_names: &[String],
+) -> Result<String, SecretError> {
+    let make = || {
+        let (certificate, key) = authority.issue_pem(server_names)?;
+        let ca = authority.certificate_pem().to_owned();
+        Ok(build::tls_secret(names, certificate, key.to_string(), ca))
+    };
+    let secret = get_or_create(secrets, names, names.tls_secret(), make).await?;
+    text(&secret, CA_KEY).ok_or_else(|| foreign(names.tls_secret()))
+}
+
+/// The Secret that is there, else a new one. Created, never applied: if another operator is
+/// faster, this fails, and the next round reads what that one made.
+async fn get_or_create(
+    secrets: &Api<Secret>,
+    names: &Names,
+    name: String,
+    make: impl FnOnce() -> Result<Secret, SecretError>,
+) -> Result<Secret, SecretError> {
+    let found = match fetch(secrets, &name).await? {
+        Some(found) => found,
+        None => {
+            let created = secrets.create(&PostParams::default(), &make()?).await;
+            created.map_err(|error| failed(&name, error))?
+        }
+    };
+    if ours(&found, names) { Ok(found) } else { Err(foreign(name)) }
+}
+
+fn foreign(name: String) -> SecretError {
+    ActError::Foreign(ObjectKey { kind: Kind::Secret, name }).into()
+}
+
+fn ours(secret: &Secret, names: &Names) -> bool {
+    secret.labels().get(CLUSTER) == Some(&names.cluster)
+}
+
+fn system(secret: &Secret) -> Option<SystemPasswords> {
+    Some(SystemPasswords {
+        sidecar: text(secret, "sidecar")?,
+        agent: text(secret, "agent")?,
+    })
+}
+
+/// The password that the manifest refers to.
+async fn given(
+    secrets: &Api<Secret>,
+    user: &str,
+    reference: &SecretKeyRef,
+) -> Result<String, SecretError> {
+    let path = format!("spec.users[{user}].passwordSecretRef");
+    let SecretKeyRef { name, key } = reference.clone();
+    let secret = fetch(secrets, &name).await?;
+    let data = secret
+        .as_ref()
+        .and_then(|secret| secret.data.as_ref()?.get(&key));
+    let Some(bytes) = data else {
+        return Err(SecretError::Missing { path, name, key });
+    };
+    match std::str::from_utf8(&bytes.0) {
+        Ok(text) if (1..=128).contains(&text.len()) && !text.contains('\0') => Ok(text.to_owned()),
+        _ => Err(SecretError::Unusable { path, name }),
+    }
+}
+
+/// The password that was made before, if it was.
+async fn made(
+    secrets: &Api<Secret>,
+    names: &Names,
+    user: &User,
+) -> Result<Option<String>, SecretError> {
+    let secret = fetch(secrets, &names.user_secret(&user.name)).await?;
+    let secret = secret.filter(|secret| ours(secret, names));
+    Ok(secret
+        .and_then(|secret| text(&secret, "password"))
+        .filter(|text| !text.is_empty()))
+}
+
+fn text(secret: &Secret, key: &str) -> Option<String> {
+    String::from_utf8(secret.data.as_ref()?.get(key)?.0.clone()).ok()
+}
+
+async fn fetch(secrets: &Api<Secret>, name: &str) -> Result<Option<Secret>, SecretError> {
+    secrets
+        .get_opt(name)
+        .await
+        .map_err(|error| failed(name, error))
+}
+
+fn failed(name: &str, source: kube::Error) -> SecretError {
+    SecretError::Api {
+        name: name.to_owned(),
+        source: Box::new(source),
+    }
+}
+
+fn random() -> String {
+    rand::rng()
+        .sample_iter(Alphanumeric)
+        .take(LENGTH)
+        .map(char::from)
+        .collect()
+}

@@ -1,0 +1,167 @@
+//! What every replica watches: clusters, and the labels of namespaces.
+
+use std::collections::BTreeMap;
+use std::fmt::Debug;
+use std::hash::Hash;
+use std::sync::Arc;
+
+use futures::StreamExt;
+use k8s_openapi::api::core::v1::Namespace;
+use kube::Client;
+use kube::Resource;
+use kube::api::{Api, PartialObjectMeta};
+use kube::runtime::reflector::{ObjectRef, Store, store::Writer};
+use kube::runtime::{WatchStreamExt, reflector, watcher};
+use remora_crds::ShardingCluster;
+use serde::de::DeserializeOwned;
+use tokio::sync::watch;
+
+use crate::names::Names;
+
+/// Which namespaces the operator looks after.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub enum Scope {
+    /// All of them.
+    All,
+    /// These.
+    Namespaces(Vec<String>),
+}
+
+impl Scope {
+    /// From a list; an empty one means all.
+    #[must_use]
+    pub fn new(namespaces: Vec<String>) -> Self {
+        let named: Vec<_> = namespaces
+            .into_iter()
+            .filter(|name| !name.is_empty())
+            .collect();
+        if named.is_empty() {
+            Self::All
+        } else {
+            Self::Namespaces(named)
+        }
+    }
+
+    /// One `Api` for each namespace, or one for all of them.
+    pub fn apis<K>(&self, client: &Client) -> Vec<Api<K>>
+    where
+        K: Resource<Scope = k8s_openapi::NamespaceResourceScope, DynamicType = ()>,
+    {
+        match self {
+            Self::All => vec![Api::all(client.clone())],
+            Self::Namespaces(names) => names
+                .iter()
+                .map(|name| Api::namespaced(client.clone(), name))
+                .collect(),
+        }
+    }
+}
+
+/// What every replica watches.
+#[derive(Debug)]
+pub struct Watched {
+    clusters: Vec<Store<ShardingCluster>>,
+    namespaces: Store<PartialObjectMeta<Namespace>>,
+    changed: watch::Sender<()>,
+}
+
+impl Watched {
+    /// Begins to watch, in tasks of their own.
+    #[must_use]
+    pub fn start(client: &Client, scope: &Scope) -> Arc<Self> {
+        let changed = watch::Sender::new(());
+        let clusters = scope
+            .apis::<ShardingCluster>(client)
+            .into_iter()
+            .map(|api| {
+                let (store, writer) = reflector::store();
+                let stream = watcher(api, watcher::Config::default());
+                tokio::spawn(keep(stream, writer, changed.clone()));
+                store
+            })
+            .collect();
+        let (namespaces, writer) = reflector::store();
+        let api: Api<PartialObjectMeta<Namespace>> = Api::all(client.clone());
+        let stream = watcher(api, watcher::Config::default());
+        tokio::spawn(keep(stream, writer, changed.clone()));
+        Arc::new(Self {
+            clusters,
+            namespaces,
+            changed,
+        })
+    }
+
+    /// What these stores hold, which somebody else fills.
+    #[cfg(test)]
+    pub(crate) fn holding(
+        clusters: Store<ShardingCluster>,
+        namespaces: Store<PartialObjectMeta<Namespace>>,
+    ) -> Arc<Self> {
+        Arc::new(Self {
+            clusters: vec![clusters],
+            namespaces,
+            changed: watch::Sender::new(()),
+        })
+    }
+
+    /// Until everything was listed once.
+    pub async fn ready(&self) {
+        for store in &self.clusters {
+            // It fails only when the watching task is gone, which ends with the process.
+            let _ = store.wait_until_ready().await;
+        }
+        let _ = self.namespaces.wait_until_ready().await;
+    }
+
+    /// The cluster, as it was last seen.
+    #[must_use]
+    pub fn cluster(&self, names: &Names) -> Option<Arc<ShardingCluster>> {
+        let reference = ObjectRef::new(&names.cluster).within(&names.namespace);
+        self.clusters.iter().find_map(|store| store.get(&reference))
+    }
+
+    /// The labels of a namespace; none, if there is none.
+    #[must_use]
+    pub fn namespace_labels(&self, name: &str) -> BTreeMap<String, String> {
+        let namespace = self.namespaces.get(&ObjectRef::new(name));
+        namespace
+            .and_then(|found| found.metadata.labels.clone())
+            .unwrap_or_default()
+    }
+
+    /// All namespaces, with their labels.
+    #[must_use]
+    pub fn namespaces(&self) -> Vec<(String, BTreeMap<String, String>)> {
+        let all = self.namespaces.state().into_iter();
+        all.filter_map(|namespace| {
+            let labels = namespace.metadata.labels.clone().unwrap_or_default();
+            Some((namespace.metadata.name.clone()?, labels))
+        })
+        .collect()
+    }
+
+    /// Wakes when anything changed.
+    #[must_use]
+    pub fn changes(&self) -> watch::Receiver<()> {
+        self.changed.subscribe()
+    }
+}
+
+async fn keep<K>(
+    stream: impl futures::Stream<Item = watcher::Result<watcher::Event<K>>> + Send,
+    writer: Writer<K>,
+    changed: watch::Sender<()>,
+) where
+    K: Resource<DynamicType = ()> + Clone + Debug + DeserializeOwned + Send + Sync + 'static,
+    K::DynamicType: Eq + Hash + Clone,
+{
+    let stream = stream.default_backoff().reflect(writer);
+    let mut stream = std::pin::pin!(stream);
+    while let Some(event) = stream.next().await {
+        match event {
+            Ok(watcher::Event::Init | watcher::Event::InitApply(_)) => {}
+            Ok(_) => drop(changed.send_replace(())),
+            Err(error) => tracing::warn!(%error, kind = %K::kind(&()), "watching was interrupted"),
+        }
+    }
+}
