@@ -1,10 +1,10 @@
 //! What a differential run found, told so that somebody can act on it.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 
 /// How many differences are told in full; the first ones usually cause the rest.
-const SHOWN: usize = 60;
+const SHOWN: usize = 200;
 
 /// The findings of one or more scripts.
 #[derive(Clone, Debug, Default)]
@@ -13,23 +13,23 @@ pub struct Report {
     pub subject: String,
     /// How many outcomes were compared.
     pub compared: usize,
-    /// Statements counted for each section, refused ones included.
-    pub sections: BTreeMap<String, usize>,
-    /// Statements that the subject refused.
+    /// The statements of each section, refused ones included.
+    pub sections: BTreeMap<String, BTreeSet<String>>,
+    /// Statements that the subject refused, in whatever way they were sent.
     pub refused: BTreeMap<String, Finding>,
     /// Outcomes that differ.
     pub differences: Vec<Finding>,
     /// Statements where plain MySQL gave an error that the script does not expect.
     pub mistakes: Vec<Finding>,
-    /// How many statements were counted.
-    pub statements: usize,
 }
 
 /// One statement that something is to be said about.
 #[derive(Clone, Debug)]
 pub struct Finding {
-    /// The statement's name, the way it was sent, the run.
+    /// The statement's name.
     pub name: String,
+    /// How it was sent, and in which run: several ways may show the same.
+    pub ways: Vec<String>,
     /// What was sent.
     pub sql: String,
     /// What there is to say.
@@ -40,27 +40,53 @@ impl Report {
     /// Adds what another run found.
     pub fn add(&mut self, other: Self) {
         self.compared += other.compared;
-        self.statements += other.statements;
-        for (section, count) in other.sections {
-            *self.sections.entry(section).or_default() += count;
+        for (section, statements) in other.sections {
+            self.sections.entry(section).or_default().extend(statements);
         }
         self.refused.extend(other.refused);
-        self.differences.extend(other.differences);
-        self.mistakes.extend(other.mistakes);
+        for finding in other.differences {
+            Finding::join(&mut self.differences, finding);
+        }
+        for finding in other.mistakes {
+            Finding::join(&mut self.mistakes, finding);
+        }
+    }
+
+    /// How many statements were sent.
+    #[must_use]
+    pub fn statements(&self) -> usize {
+        self.sections.values().map(BTreeSet::len).sum()
     }
 
     /// The part of the statements that the subject refused, in percent.
     #[must_use]
     pub fn refused_percent(&self) -> usize {
         (self.refused.len() * 100)
-            .checked_div(self.statements)
+            .checked_div(self.statements())
             .unwrap_or(0)
+    }
+}
+
+impl Finding {
+    /// Adds `finding` to `all`, or its ways to the one that says the same of its statement.
+    pub(super) fn join(all: &mut Vec<Self>, finding: Self) {
+        let same = |other: &&mut Self| other.name == finding.name && other.lines == finding.lines;
+        match all.iter_mut().find(same) {
+            Some(other) => other.ways.extend(finding.ways),
+            None => all.push(finding),
+        }
     }
 }
 
 impl fmt::Display for Finding {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        writeln!(f, "{}\n    {}", self.name, self.sql.replace('\n', "\n    "))?;
+        let ways = self.ways.join(", ");
+        writeln!(
+            f,
+            "{} ({ways})\n    {}",
+            self.name,
+            self.sql.replace('\n', "\n    ")
+        )?;
         for line in &self.lines {
             writeln!(f, "  - {line}")?;
         }
@@ -74,7 +100,7 @@ impl fmt::Display for Report {
             f,
             "{}: {} statements, {} outcomes compared, {} different, {} refused ({} %)",
             self.subject,
-            self.statements,
+            self.statements(),
             self.compared,
             self.differences.len(),
             self.refused.len(),

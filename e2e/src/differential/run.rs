@@ -46,11 +46,8 @@ pub async fn run(script: &Script, mode: Mode, sides: &Sides) -> Result<Report> {
     let mut report = Report::default();
     for statement in &script.statements {
         if !statement.setup {
-            report.statements += 1;
-            *report
-                .sections
-                .entry(statement.section.clone())
-                .or_default() += 1;
+            let section = report.sections.entry(statement.section.clone());
+            section.or_default().insert(statement.name.clone());
         }
         let text = mode == Mode::Text || statement.text_only;
         if text {
@@ -82,7 +79,7 @@ impl<'a> Pair<'a> {
 
     async fn text(&mut self, statement: &Statement, run: usize, report: &mut Report) -> Result<()> {
         let sql = statement.template.text(run);
-        let name = format!("{} text {}", statement.name, run + 1);
+        let way = format!("text {}", run + 1);
         let (subject, reference) = self.sessions(&statement.session).await?;
         let got = match subject {
             Ok(connection) => patiently(Outcome::of_text(connection, &sql)).await,
@@ -96,7 +93,7 @@ impl<'a> Pair<'a> {
             return Ok(());
         }
         let expected = patiently(Outcome::of_text(reference, &sql)).await;
-        self.judge(statement, &name, &sql, &expected, &got, report);
+        self.judge(statement, &way, &sql, &expected, &got, report);
         Ok(())
     }
 
@@ -128,8 +125,8 @@ impl<'a> Pair<'a> {
         if got.error_code() == Some(REFUSED) && !expects_refusal(statement) {
             report.note_refusal(statement, &sql, &got);
         } else {
-            let name = format!("{} prepare", statement.name);
-            self.judge(statement, &name, &sql, &expected, &got, report);
+            let way = "prepare".to_owned();
+            self.judge(statement, &way, &sql, &expected, &got, report);
         }
         let mut both = true;
         for run in 0..if statement.once { 1 } else { 2 } {
@@ -144,7 +141,7 @@ impl<'a> Pair<'a> {
                 both = false;
                 break;
             };
-            let name = format!("{} execute {}", statement.name, run + 1);
+            let way = format!("execute {}", run + 1);
             let shown = format!("{sql}\nwith {values:?}");
             let (subject, reference) = self.sessions(&statement.session).await?;
             let got = match subject {
@@ -159,7 +156,7 @@ impl<'a> Pair<'a> {
                 continue;
             }
             let expected = patiently(Outcome::of_execute(reference, on_reference, values)).await;
-            self.judge(statement, &name, &shown, &expected, &got, report);
+            self.judge(statement, &way, &shown, &expected, &got, report);
         }
         let (subject, reference) = self.sessions(&statement.session).await?;
         if let Some(prepared) = reference_statement {
@@ -205,7 +202,7 @@ impl<'a> Pair<'a> {
     fn judge(
         &mut self,
         statement: &Statement,
-        name: &str,
+        way: &str,
         sql: &str,
         expected: &Outcome,
         got: &Outcome,
@@ -213,20 +210,22 @@ impl<'a> Pair<'a> {
     ) {
         report.compared += 1;
         let finding = |lines| Finding {
-            name: name.to_owned(),
+            name: statement.name.clone(),
+            ways: vec![way.to_owned()],
             sql: sql.to_owned(),
             lines,
         };
         if let Some(code) = expected.error_code()
             && !statement.expects(code)
         {
-            report
-                .mistakes
-                .push(finding(vec![expected.reply.to_string()]));
+            Finding::join(
+                &mut report.mistakes,
+                finding(vec![expected.reply.to_string()]),
+            );
         }
         let lines = differences(expected, got, statement.ordered);
         if !lines.is_empty() {
-            report.differences.push(finding(lines));
+            Finding::join(&mut report.differences, finding(lines));
         }
         if got.is_lost() {
             // Both sides start a new session, so that one fault does not hide what follows.
@@ -241,6 +240,7 @@ impl Report {
         let lines = vec![got.reply.to_string()];
         let finding = Finding {
             name: statement.name.clone(),
+            ways: Vec::new(),
             sql: sql.to_owned(),
             lines,
         };
