@@ -1,1 +1,25 @@
 //! The data plane: sessions, backends, execution, console, telemetry.
+
+pub mod admin;
+pub mod agent;
+mod backend;
+mod catalog;
+pub mod config;
+pub mod discovery;
+mod execute;
+mod failure;
+mod frontend;
+mod layout;
+mod names;
+mod net;
+mod proxy;
+mod sequence;
+mod session;
+pub mod snapshot;
+mod snowflake;
+mod system;
+pub mod telemetry;
+mod world;
+
+pub use frontend::serve;
+pub use proxy::{Proxy, ProxyError};

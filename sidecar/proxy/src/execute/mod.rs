@@ -1,0 +1,16 @@
+//! Running a bound statement and answering the client.
+
+mod ddl;
+mod drain;
+mod info;
+mod local;
+mod observe;
+mod relay;
+mod run;
+mod scatter;
+mod single;
+mod writes;
+
+pub(crate) use local::{number_column, put_table, text_column};
+pub use relay::{Patch, Relayed, relay};
+pub(crate) use run::Request;

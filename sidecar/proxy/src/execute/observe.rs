@@ -1,0 +1,95 @@
+//! What the session learns from an answer.
+
+use remora_planner::Traits;
+use remora_protocol::{Command, ErrPacket, Reply};
+
+use super::Relayed;
+use super::run::Route;
+use crate::failure::Failure;
+use crate::session::{Diagnostics, InsertId, Session};
+
+impl Session {
+    /// Gives the connection to `shard` what a statement with these traits needs of the session.
+    ///
+    /// # Errors
+    /// If the state is on another server and cannot be brought here.
+    pub(super) async fn lend_state(&mut self, shard: usize, traits: &Traits) -> Result<(), Failure> {
+        if traits.uses_last_insert_id {
+            self.lend_insert_id(shard).await?;
+        }
+        match self.state.variables_at {
+            Some(home) if traits.reads_user_variables && home != shard => Err(ErrPacket::new(
+                1235,
+                *b"42000",
+                "This version of Remora doesn't yet support reading a user variable that a \
+                 statement on another shard assigned; assign it with SET",
+            )
+            .into()),
+            _ => Ok(()),
+        }
+    }
+
+    /// Notes what an answer of `shard` says about the session.
+    ///
+    /// # Errors
+    /// If the transaction's state must be asked for and cannot be.
+    pub(super) async fn observe(
+        &mut self,
+        shard: usize,
+        relayed: &Relayed,
+        route: &Route<'_>,
+    ) -> Result<(), Failure> {
+        self.backends.used(shard);
+        if route.traits.assigns_user_variables {
+            self.state.variables_at = Some(shard);
+        }
+        let Some(ended) = &relayed.ended else {
+            self.state.failed_on(shard);
+            return self.ask_transaction(shard).await;
+        };
+        self.state.transaction.observe(shard, ended.status);
+        self.state.row_count = match relayed.had_rows {
+            true => -1,
+            false => i64::try_from(ended.affected_rows).unwrap_or(-1),
+        };
+        self.state.found_rows = None;
+        self.state.diagnostics = match ended.warnings {
+            0 => Diagnostics::Clean,
+            _ => Diagnostics::On(shard),
+        };
+        match &route.insert {
+            Some(report) => {
+                if let Some(first) = report.first_generated {
+                    self.state.insert_id = InsertId::Known(first);
+                }
+            }
+            None if ended.last_insert_id != 0 || route.traits.uses_last_insert_id => {
+                self.insert_id_may_be_on(shard);
+            }
+            None => {}
+        }
+        Ok(())
+    }
+
+    /// A statement on `shard` may have changed LAST_INSERT_ID() there: an OK packet shows an
+    /// explicit id too, which does not change it.
+    fn insert_id_may_be_on(&mut self, shard: usize) {
+        let otherwise = match self.state.insert_id {
+            InsertId::Known(id) => id,
+            InsertId::Ask { otherwise, .. } => otherwise,
+        };
+        self.state.insert_id = InsertId::Ask { shard, otherwise };
+    }
+
+    /// After an error the server may have rolled the transaction back (a deadlock does that),
+    /// and an ERR packet has no status. An OK has, and PING asks for nothing else.
+    pub(crate) async fn ask_transaction(&mut self, shard: usize) -> Result<(), Failure> {
+        if self.state.autocommit && !self.state.transaction.is_open() {
+            return Ok(());
+        }
+        let Some(backend) = self.backends.get(shard) else { return Err(Failure::CutOff) };
+        let pong = backend.command(&Command::Ping, Reply::Command).await?.finish().await??;
+        self.state.transaction.observe(shard, pong.status);
+        Ok(())
+    }
+}

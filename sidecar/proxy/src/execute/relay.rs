@@ -1,0 +1,214 @@
+//! The hot path: one backend's answer goes to the client as it is.
+//!
+//! Only three kinds of packet are ever looked at: column definitions, where the statement ran
+//! on a physical schema; OK and the end of rows, whose status the session must know; errors.
+//! What needs no change is written straight from the backend's read buffer.
+
+use remora_protocol::{
+    CapabilityFlags, ErrPacket, Event, Found, HEADER, OkPacket, StatusFlags, decode_end,
+    payload, rename_schema,
+};
+
+use crate::backend::{Ended, Exchange};
+use crate::failure::Failure;
+use crate::frontend::Client;
+use crate::names::Names;
+
+/// What must change in an answer on its way.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Patch<'a> {
+    /// Physical names become logical ones. `None`: the statement met no physical schema.
+    pub names: Option<&'a Names>,
+    /// The id of the first generated key, which MySQL does not know as one.
+    pub insert_id: Option<u64>,
+    /// Another statement of the same text follows.
+    pub more_results: bool,
+}
+
+/// What the session must know of an answer.
+#[derive(Debug, Default)]
+pub struct Relayed {
+    /// The last OK or end of rows; `None` after an error.
+    pub ended: Option<Ended>,
+    /// The error's number.
+    pub error: Option<u16>,
+    /// Whether there was a result set.
+    pub had_rows: bool,
+}
+
+/// Passes an answer on to the client until its end.
+///
+/// # Errors
+/// If either side is gone or broken. Once bytes were written the client is cut off.
+pub async fn relay(
+    client: &mut Client,
+    mut exchange: Exchange<'_>,
+    patch: &Patch<'_>,
+) -> Result<Relayed, Failure> {
+    let mut relay = Relay {
+        capabilities: exchange.capabilities(),
+        strips_tracking: !client.capabilities().contains(CapabilityFlags::CLIENT_SESSION_TRACK),
+        // Numbers differ when a text was split into several statements, or its rewriting
+        // changed how many frames it needed.
+        renumbers: client.sequence() != exchange.first_sequence(),
+        patch,
+        next_sequence: client.sequence(),
+        relayed: Relayed::default(),
+    };
+    exchange.surface_columns(patch.names.is_some() || relay.renumbers);
+    exchange.surface_rows(relay.renumbers);
+    let mut written = false;
+    loop {
+        let verbatim = match relay.pass(client, &mut exchange) {
+            Ok(verbatim) => verbatim,
+            Err(failure) if written => return Err(cut_off(failure)),
+            Err(failure) => return Err(failure),
+        };
+        let done = exchange.is_done();
+        if verbatim > 0 || client.pending() > 0 {
+            client.write_through(&exchange.buffered()[..verbatim]).await?;
+            exchange.consume(verbatim);
+            written = true;
+        }
+        if done {
+            client.set_sequence(relay.next_sequence);
+            return Ok(relay.relayed);
+        }
+        match exchange.fill().await {
+            Ok(()) => {}
+            Err(error) if written => return Err(cut_off(error.into())),
+            Err(error) => return Err(error.into()),
+        }
+    }
+}
+
+fn cut_off(failure: Failure) -> Failure {
+    tracing::debug!(%failure, "An answer was cut off");
+    Failure::CutOff
+}
+
+struct Relay<'a> {
+    capabilities: CapabilityFlags,
+    strips_tracking: bool,
+    renumbers: bool,
+    patch: &'a Patch<'a>,
+    next_sequence: u8,
+    relayed: Relayed,
+}
+
+/// The number that follows a packet, which is of one frame wherever this is asked: rows are
+/// the only packets that need more.
+fn sequence_after(packet: &[u8]) -> u8 {
+    packet.get(HEADER - 1).copied().unwrap_or_default().wrapping_add(1)
+}
+
+/// What becomes of one packet.
+enum Fate<'p> {
+    Kept,
+    Renumbered,
+    Column,
+    Ok(OkPacket<'p>),
+    End(OkPacket<'p>),
+    Error(ErrPacket<'p>),
+}
+
+impl Relay<'_> {
+    /// Goes through what is buffered. Changed packets, and what stands before them, are added
+    /// to the client's output and consumed; answers how many bytes after them are verbatim.
+    fn pass(&mut self, client: &mut Client, exchange: &mut Exchange<'_>) -> Result<usize, Failure> {
+        let mut at = 0;
+        while !exchange.is_done() {
+            let Found { skip, len, event } = exchange.scan(at)?;
+            let start = at + skip;
+            if matches!(event, Event::NeedMore) {
+                return Ok(start);
+            }
+            let packet = &exchange.buffered()[start..start + len];
+            let body = payload(packet);
+            match self.decide(&event, &body)? {
+                Fate::Kept => {
+                    self.next_sequence = sequence_after(packet);
+                    at = start + len;
+                }
+                fate => {
+                    client.put_framed(&exchange.buffered()[..start]);
+                    if !self.renumbers {
+                        client.set_sequence(sequence_after(packet).wrapping_sub(1));
+                    }
+                    self.put(client, fate, &body)?;
+                    self.next_sequence = client.sequence();
+                    exchange.consume(start + len);
+                    at = 0;
+                }
+            }
+        }
+        Ok(at)
+    }
+
+    fn decide<'p>(&mut self, event: &Event, body: &'p [u8]) -> Result<Fate<'p>, Failure> {
+        let kept = if self.renumbers { Fate::Renumbered } else { Fate::Kept };
+        Ok(match event {
+            Event::Ok { .. } => {
+                let ok = OkPacket::decode(body, self.capabilities)?;
+                self.ended(ok).map_or(kept, Fate::Ok)
+            }
+            Event::End { .. } => {
+                self.relayed.had_rows = true;
+                let ok = decode_end(body, self.capabilities)?;
+                self.ended(ok).map_or(kept, Fate::End)
+            }
+            Event::Err => {
+                let error = ErrPacket::decode(body)?;
+                self.relayed.ended = None;
+                self.relayed.error = Some(error.code);
+                match self.patch.names {
+                    Some(names) => {
+                        let message = names.in_text(&error.message).into_owned().into();
+                        Fate::Error(ErrPacket { message, ..error })
+                    }
+                    None => kept,
+                }
+            }
+            Event::Column if self.patch.names.is_some() => Fate::Column,
+            _ => kept,
+        })
+    }
+
+    /// Notes what an OK says; gives the changed packet if it must change.
+    fn ended<'p>(&mut self, ok: OkPacket<'p>) -> Option<OkPacket<'p>> {
+        self.relayed.ended = Some(Ended::from(&ok));
+        let mut changed = ok;
+        if let Some(id) = self.patch.insert_id {
+            changed.last_insert_id = id;
+        }
+        if self.strips_tracking {
+            changed.session_state = b"";
+        }
+        if self.patch.more_results {
+            changed.status |= StatusFlags::SERVER_MORE_RESULTS_EXISTS;
+        }
+        (changed != ok).then_some(changed)
+    }
+
+    fn put(
+        &self,
+        client: &mut Client,
+        fate: Fate<'_>,
+        body: &[u8],
+    ) -> Result<(), Failure> {
+        match fate {
+            Fate::Kept | Fate::Renumbered => client.put(body),
+            Fate::Ok(ok) => client.put_ok(&ok),
+            Fate::End(ok) => client.put_end(&ok),
+            Fate::Error(error) => client.put_error(&error),
+            Fate::Column => {
+                let names = self.patch.names;
+                let logical = |schema: &[u8]| names.and_then(|n| n.logical(schema));
+                let mut renamed = Ok(());
+                client.put_with(|out| renamed = rename_schema(body, logical, out));
+                renamed?;
+            }
+        }
+        Ok(())
+    }
+}

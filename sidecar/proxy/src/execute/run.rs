@@ -1,0 +1,118 @@
+//! From a planned statement to the way it is executed.
+
+use remora_planner::{
+    Action, BindInput, Catalog, InsertReport, Param as KeyParam, ParamSource, Planned,
+    SessionValues, Statement, Traits,
+};
+use remora_planner::utility::StatementKind;
+use remora_protocol::Param;
+
+use crate::backend::Call;
+use crate::failure::Failure;
+use crate::world::World;
+use crate::session::Session;
+
+/// One statement of the client, however it came.
+#[derive(Debug)]
+pub(crate) struct Request<'a> {
+    /// Its text.
+    pub(crate) sql: &'a [u8],
+    /// Its parameters; `None` in the text protocol.
+    pub(crate) params: Option<&'a [Param<'a>]>,
+    /// The same as the planner sees them.
+    pub(crate) keys: Option<&'a [KeyParam<'a>]>,
+    /// Whether another statement of the same text follows.
+    pub(crate) more_results: bool,
+}
+
+/// What the ways of executing need to know besides the statement.
+#[derive(Debug)]
+pub(crate) struct Route<'a> {
+    /// Where the client's parameters are.
+    pub(crate) params: Option<&'a [Param<'a>]>,
+    /// What the statement is.
+    pub(crate) kind: StatementKind,
+    /// What the session must know of it.
+    pub(crate) traits: Traits,
+    /// What it does to a generated key.
+    pub(crate) insert: Option<InsertReport>,
+    /// Whether another statement of the same text follows.
+    pub(crate) more_results: bool,
+}
+
+impl<'a> Route<'a> {
+    /// A statement as a server gets it.
+    pub(crate) fn call<'b>(&'b self, statement: &'b Statement<'_>) -> Call<'b> {
+        let params = self.params.map(|params| {
+            let feed = |source: &ParamSource| match source {
+                ParamSource::Client(index) => {
+                    params.get(*index as usize).copied().unwrap_or_else(Param::null)
+                }
+                ParamSource::Number(number) => Param::uint(*number),
+            };
+            statement.params.iter().map(feed).collect()
+        });
+        Call { sql: &statement.sql, params }
+    }
+}
+
+impl Session {
+    /// Runs a planned statement and adds its answer, or part of it, to the client's output.
+    pub(crate) async fn run(
+        &mut self,
+        world: &World,
+        catalog: &Catalog,
+        planned: &Planned,
+        request: &Request<'_>,
+    ) -> Result<(), Failure> {
+        let proxy = self.proxy.clone();
+        let context = self.state.context.clone();
+        let (kind, traits) = (planned.plan().kind(), planned.plan().traits());
+        if traits.implicit_commit {
+            self.commit_implicitly().await?;
+        }
+        let mut input = BindInput {
+            params: request.keys,
+            generated: &[],
+            session: SessionValues { connection_id: Some(self.id), ..SessionValues::default() },
+        };
+        if traits.uses_row_count {
+            input.session.row_count = Some(self.state.row_count);
+        }
+        if traits.uses_found_rows {
+            input.session.found_rows = self.state.found_rows;
+        }
+        let needed = proxy.planner.generated_values_needed(&context, planned, request.sql, &input);
+        let generated = match needed {
+            Some(needed) => proxy.generate(world, &needed).await?,
+            None => Vec::new(),
+        };
+        input.generated = &generated;
+        let bound = proxy.planner.bind(catalog, &context, planned, request.sql, &input)?;
+        if let Some(report) = &bound.insert
+            && let Some(highest) = report.highest_explicit
+        {
+            proxy.pass_sequence(world, &report.table, highest).await?;
+        }
+        let route = Route {
+            params: request.params,
+            kind,
+            traits,
+            insert: bound.insert,
+            more_results: request.more_results,
+        };
+        match bound.action {
+            Action::Single { target, statement } => {
+                self.single(world, target, &statement, &route).await
+            }
+            Action::Scatter(scatter) => self.scatter(world, planned, &scatter, &route).await,
+            Action::Writes(writes) => self.writes(world, &writes, &route).await,
+            Action::Ddl(ddl) => self.ddl(world, &ddl, &route).await,
+            Action::Utility(kind) => self.utility(world, kind, request).await,
+            Action::Explain(rows) => {
+                self.explain(&rows, request.more_results);
+                Ok(())
+            }
+        }
+    }
+}

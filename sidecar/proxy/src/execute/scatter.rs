@@ -1,0 +1,246 @@
+//! A read of several physical tables: every shard streams, the merge picks, the client reads.
+//!
+//! A shard is read only when the merge needs its next row, so a slow client slows the shards
+//! through their sockets, and what is held here is a row of each and one output buffer.
+
+use std::sync::Arc;
+
+use bytes::BytesMut;
+use remora_merge::{Column, Format, Limits, Merger, Step};
+use remora_planner::{Planned, Scatter};
+use remora_protocol::{
+    EofPacket, ErrPacket, Event, OkPacket, ProtocolError, StatusFlags, decode_end, put_lenenc,
+    rename_schema,
+};
+
+use super::drain::drain;
+use super::run::Route;
+use crate::backend::{BackendError, Described, Exchange};
+use crate::failure::Failure;
+use crate::world::World;
+use crate::session::{Diagnostics, Note, Session, second_shard};
+
+/// Rows are collected up to this size before they are written.
+const WRITE_AT: usize = 16 * 1024;
+/// What the merge may hold: rows of groups that are not finished, and one row of each part.
+const LIMITS: Limits = Limits { bytes: 64 << 20 };
+
+impl Session {
+    /// Runs a read on all shards concerned and merges the answers.
+    pub(super) async fn scatter(
+        &mut self,
+        world: &World,
+        planned: &Planned,
+        scatter: &Scatter<'_>,
+        route: &Route<'_>,
+    ) -> Result<(), Failure> {
+        let shards: Vec<usize> = scatter.parts.iter().map(|p| usize::from(p.shard.0)).collect();
+        if let [shard] = shards[..] {
+            self.lease(world, shard).await?;
+        } else if self.state.transaction.is_open() || !self.state.autocommit {
+            return Err(second_shard().into());
+        }
+        for &shard in &shards {
+            self.prepare_backend(world, shard).await?;
+            self.lend_state(shard, &route.traits).await?;
+        }
+        let described = self.describe(world, planned, scatter).await?;
+        let client_columns: Vec<Column> =
+            described.columns.iter().map(|c| Column::read(c)).collect::<Result<_, _>>()?;
+
+        let mut exchanges = Vec::with_capacity(shards.len());
+        for backend in self.backends.select(&shards) {
+            let own = |p: &&remora_planner::Part<'_>| usize::from(p.shard.0) == backend.shard();
+            if let Some(part) = scatter.parts.iter().find(own) {
+                exchanges.push(backend.run(&route.call(&part.statement)).await?);
+            }
+        }
+        let mut parts = Vec::with_capacity(exchanges.len());
+        let mut refused = None;
+        for exchange in &mut exchanges {
+            match columns(exchange).await? {
+                Ok(columns) => parts.push(columns),
+                Err(error) => refused = refused.or(Some(error)),
+            }
+        }
+        if let Some(error) = refused {
+            for exchange in exchanges {
+                drain(exchange).await?;
+            }
+            return Err(self.logical(world, error).into());
+        }
+        let format = if route.params.is_some() { Format::Binary } else { Format::Text };
+        let merger = Merger::new(&scatter.merge, &parts, &client_columns, format, LIMITS)?;
+
+        let mut status = self.state.status();
+        status.set(StatusFlags::SERVER_MORE_RESULTS_EXISTS, route.more_results);
+        put_columns(&mut self.client, world, &described, status)?;
+        let merge = Merge { client: &mut self.client, exchanges, warned: Vec::new(), warnings: 0 };
+        let (warned, warnings, rows) = merge.run(merger, world).await?;
+        self.client.put_end(&OkPacket { status, warnings, ..OkPacket::default() });
+        self.state.row_count = -1;
+        self.state.found_rows = Some(rows);
+        self.note_warnings(world, &warned).await
+    }
+
+    /// Gathers the warnings of the shards that had some.
+    async fn note_warnings(&mut self, world: &World, shards: &[usize]) -> Result<(), Failure> {
+        let mut notes = Vec::new();
+        for &shard in shards {
+            if let Some(backend) = self.backends.get(shard) {
+                notes.extend(Note::fetch(backend).await?);
+            }
+        }
+        let notes = notes.into_iter().map(|note| note.logical(&world.names)).collect();
+        self.state.diagnostics = Diagnostics::of_notes(notes);
+        Ok(())
+    }
+
+    /// The column definitions that MySQL gives to the client's own statement on one physical
+    /// table. Those of the parts have hidden columns, and a UNION's types.
+    async fn describe(
+        &mut self,
+        world: &World,
+        planned: &Planned,
+        scatter: &Scatter<'_>,
+    ) -> Result<Arc<Described>, Failure> {
+        let version = self.state.settings.version();
+        if let Some(described) = self.probes.get(planned, version) {
+            return Ok(described);
+        }
+        let shard = usize::from(scatter.probe.shard.0);
+        self.prepare_backend(world, shard).await?;
+        let Some(backend) = self.backends.get(shard) else { return Err(Failure::CutOff) };
+        let described = backend.describe(&scatter.probe.statement.sql).await?;
+        let described = Arc::new(described.map_err(|error| self.logical(world, error))?);
+        self.probes.put(planned, version, described.clone());
+        Ok(described)
+    }
+}
+
+/// Reads the head of a part's answer: its columns, or MySQL's error.
+async fn columns(
+    exchange: &mut Exchange<'_>,
+) -> Result<Result<Vec<Column>, ErrPacket<'static>>, Failure> {
+    exchange.surface_columns(true);
+    exchange.surface_rows(true);
+    let shard = exchange.shard();
+    let mut expected = None;
+    let mut columns = Vec::new();
+    while expected.is_none_or(|n| columns.len() < n) {
+        let step = exchange.next(|event, payload| match event {
+            Event::ResultSet { columns } => Ok(Head::Count(columns as usize)),
+            Event::Column => Column::read(payload).map(Head::Column).map_err(Failure::from),
+            Event::Err => Ok(Head::Refused(
+                ErrPacket::decode(payload).map_err(protocol(shard))?.into_owned(),
+            )),
+            _ => Err(protocol(shard)(ProtocolError::Malformed("rows were expected")).into()),
+        });
+        match step.await?? {
+            Head::Count(count) => expected = Some(count),
+            Head::Column(column) => columns.push(column),
+            Head::Refused(error) => return Ok(Err(error)),
+        }
+    }
+    Ok(Ok(columns))
+}
+
+enum Head {
+    Count(usize),
+    Column(Column),
+    Refused(ErrPacket<'static>),
+}
+
+fn protocol(shard: usize) -> impl Fn(ProtocolError) -> BackendError {
+    move |source| BackendError::Protocol { shard, source }
+}
+
+/// Adds the columns' count and definitions, with logical names.
+fn put_columns(
+    client: &mut crate::frontend::Client,
+    world: &World,
+    described: &Described,
+    status: StatusFlags,
+) -> Result<(), Failure> {
+    client.put_with(|out| put_lenenc(described.columns.len() as u64, out));
+    for column in &described.columns {
+        let mut renamed = Ok(());
+        client.put_with(|out| {
+            renamed = rename_schema(column, |schema| world.names.logical(schema), out);
+        });
+        renamed?;
+    }
+    client.put_columns_end(&EofPacket { warnings: 0, status });
+    Ok(())
+}
+
+struct Merge<'a> {
+    client: &'a mut crate::frontend::Client,
+    exchanges: Vec<Exchange<'a>>,
+    warned: Vec<usize>,
+    warnings: u16,
+}
+
+impl Merge<'_> {
+    /// Streams rows until the merge is done. Gives the shards with warnings, how many warnings,
+    /// and how many rows.
+    async fn run(
+        mut self,
+        mut merger: Merger,
+        world: &World,
+    ) -> Result<(Vec<usize>, u16, u64), Failure> {
+        let mut row = BytesMut::new();
+        let mut rows = 0;
+        loop {
+            match merger.poll(&mut row)? {
+                Step::NeedRow(part) => self.feed(&mut merger, part, world).await?,
+                Step::Row => {
+                    self.client.put(&row);
+                    row.clear();
+                    rows += 1;
+                    if self.client.pending() >= WRITE_AT {
+                        self.client.flush().await?;
+                    }
+                }
+                Step::Done => break,
+            }
+        }
+        for exchange in self.exchanges {
+            drain(exchange).await?;
+        }
+        Ok((self.warned, self.warnings, rows))
+    }
+
+    async fn feed(
+        &mut self,
+        merger: &mut Merger,
+        part: usize,
+        world: &World,
+    ) -> Result<(), Failure> {
+        let Some(exchange) = self.exchanges.get_mut(part) else { return Err(Failure::CutOff) };
+        let shard = exchange.shard();
+        let capabilities = exchange.capabilities();
+        let (warnings, done) = (&mut self.warnings, &mut self.warned);
+        let step = exchange.next(|event, payload| -> Result<(), Failure> {
+            match event {
+                Event::Row => merger.push(part, payload)?,
+                Event::End { .. } => {
+                    let end = decode_end(payload, capabilities).map_err(protocol(shard))?;
+                    merger.finish(part);
+                    if end.warnings > 0 {
+                        *warnings = warnings.saturating_add(end.warnings);
+                        done.push(shard);
+                    }
+                }
+                Event::Err => {
+                    let error = ErrPacket::decode(payload).map_err(protocol(shard))?;
+                    let message = world.names.in_text(&error.message).into_owned().into();
+                    return Err(ErrPacket { message, ..error }.into_owned().into());
+                }
+                _ => {}
+            }
+            Ok(())
+        });
+        step.await?
+    }
+}

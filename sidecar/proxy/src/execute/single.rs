@@ -1,0 +1,54 @@
+//! One server runs the statement, and its answer is relayed.
+
+use remora_planner::{Statement, Target};
+
+use super::run::Route;
+use super::{Patch, relay};
+use crate::failure::Failure;
+use crate::world::World;
+use crate::session::{HOME, InsertId, Session};
+
+impl Session {
+    /// Runs a statement on one server.
+    pub(super) async fn single(
+        &mut self,
+        world: &World,
+        target: Target,
+        statement: &Statement<'_>,
+        route: &Route<'_>,
+    ) -> Result<(), Failure> {
+        let shard = match target {
+            Target::Shard(shard) => usize::from(shard.0),
+            Target::Home => HOME,
+            Target::Any => self.any_shard(),
+        };
+        self.lease(world, shard).await?;
+        self.lend_state(shard, &route.traits).await?;
+        let Some(backend) = self.backends.get(shard) else { return Err(Failure::CutOff) };
+        backend.holds_state |= matches!(target, Target::Home);
+        let exchange = backend.run(&route.call(statement)).await?;
+        let patch = Patch {
+            names: world.names.mentioned(&statement.sql).then_some(&world.names),
+            insert_id: route.insert.as_ref().and_then(|i| i.first_generated),
+            more_results: route.more_results,
+        };
+        let relayed = relay(&mut self.client, exchange, &patch).await?;
+        self.observe(shard, &relayed, route).await
+    }
+
+    /// The shard for a statement that any could run: the transaction's own, or the one that
+    /// knows what the statement may ask for, or one that is connected.
+    pub(crate) fn any_shard(&self) -> usize {
+        let known = match self.state.insert_id {
+            InsertId::Ask { shard, .. } => Some(shard),
+            InsertId::Known(_) => None,
+        };
+        self.state
+            .transaction
+            .shard()
+            .or(self.state.variables_at)
+            .or(known)
+            .or_else(|| self.backends.preferred())
+            .unwrap_or(HOME)
+    }
+}

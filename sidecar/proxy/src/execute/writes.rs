@@ -1,0 +1,184 @@
+//! A write to several physical tables: all of it happens, or nothing.
+
+use futures::future::join_all;
+use remora_planner::utility::StatementKind;
+use remora_planner::{Count, Statement, Writes};
+use remora_protocol::{ErrPacket, OkPacket, StatusFlags};
+
+use super::info;
+use super::run::Route;
+use crate::backend::{Backend, BackendError, Ended};
+use crate::failure::Failure;
+use crate::world::World;
+use crate::session::{Diagnostics, InsertId, Note, Session, second_shard};
+
+/// What a shard's statements did: their OKs and warnings, or MySQL's refusal of one.
+type Done = Result<(Vec<Ended>, Vec<Note>), ErrPacket<'static>>;
+
+impl Session {
+    /// Runs a write on all shards concerned.
+    ///
+    /// Each shard has a transaction. They commit one after the other was seen to work
+    /// everywhere, so only a crash between two commits can leave a part undone.
+    pub(super) async fn writes(
+        &mut self,
+        world: &World,
+        writes: &Writes<'_>,
+        route: &Route<'_>,
+    ) -> Result<(), Failure> {
+        if self.state.transaction.is_open() || !self.state.autocommit {
+            return self.writes_in_transaction(world, writes, route).await;
+        }
+        let shards: Vec<usize> = writes.shards.iter().map(|(s, _)| usize::from(s.0)).collect();
+        for &shard in &shards {
+            self.prepare_backend(world, shard).await?;
+            self.lend_state(shard, &route.traits).await?;
+        }
+        let mut backends = self.backends.select(&shards);
+        let running = backends.iter_mut().filter_map(|backend| {
+            let own = |(shard, _): &&(_, _)| shard_of(shard) == backend.shard();
+            let (_, statements) = writes.shards.iter().find(own)?;
+            Some(run_all(backend, b"START TRANSACTION", statements, route))
+        });
+        let results = join_all(running).await;
+        let failed = results.iter().any(|r| !matches!(r, Ok(Ok(_))));
+        let end: &[u8] = if failed { b"ROLLBACK" } else { b"COMMIT" };
+        let ends = join_all(backends.iter_mut().map(|b| end_transaction(b, end))).await;
+        let mut done = Vec::with_capacity(results.len());
+        for result in results {
+            done.push(result?.map_err(|error| self.logical(world, error))?);
+        }
+        for end in ends {
+            end?;
+        }
+        self.put_sum(world, done, writes.count, route);
+        Ok(())
+    }
+
+    /// The same inside the client's transaction, which then must be on the one shard that the
+    /// write needs. A savepoint undoes what ran before a statement that fails.
+    async fn writes_in_transaction(
+        &mut self,
+        world: &World,
+        writes: &Writes<'_>,
+        route: &Route<'_>,
+    ) -> Result<(), Failure> {
+        let [(shard, statements)] = &writes.shards[..] else {
+            return Err(second_shard().into());
+        };
+        let shard = shard_of(shard);
+        self.lease(world, shard).await?;
+        self.lend_state(shard, &route.traits).await?;
+        let Some(backend) = self.backends.get(shard) else { return Err(Failure::CutOff) };
+        let done = run_all(backend, SAVEPOINT, statements, route).await?;
+        match done {
+            Ok(done) => {
+                // The last status tells that the transaction is open.
+                let status = done.0.last().map(|ended| ended.status).unwrap_or_default();
+                let release = backend.query(RELEASE).await?.finish().await?;
+                self.state.transaction.observe(shard, status);
+                // Gone if a statement committed; then there is nothing to release.
+                drop(release);
+                self.put_sum(world, vec![done], writes.count, route);
+                Ok(())
+            }
+            Err(error) => {
+                // A deadlock rolled everything back, the savepoint too; the error is what counts.
+                drop(backend.query(ROLLBACK_TO).await?.finish().await?);
+                self.ask_transaction(shard).await?;
+                Err(self.logical(world, error).into())
+            }
+        }
+    }
+
+    /// Answers with one OK for all parts.
+    fn put_sum(
+        &mut self,
+        world: &World,
+        done: Vec<(Vec<Ended>, Vec<Note>)>,
+        count: Count,
+        route: &Route<'_>,
+    ) {
+        let counted = match count {
+            Count::Sum => done.len(),
+            Count::First => 1,
+        };
+        let (ended, notes): (Vec<_>, Vec<_>) = done.into_iter().take(counted).unzip();
+        let ended: Vec<Ended> = ended.into_iter().flatten().collect();
+        let notes: Vec<Note> =
+            notes.into_iter().flatten().map(|note| note.logical(&world.names)).collect();
+        let affected_rows = ended.iter().map(|e| e.affected_rows).sum();
+        let warnings = ended.iter().fold(0_u16, |sum, e| sum.saturating_add(e.warnings));
+        let is_insert = matches!(route.kind, StatementKind::Insert | StatementKind::Replace);
+        let info = info::sum(&ended, is_insert);
+        let explicit = ended.iter().map(|e| e.last_insert_id).rfind(|id| *id != 0);
+        let generated = route.insert.as_ref().and_then(|i| i.first_generated);
+        if let Some(id) = generated {
+            self.state.insert_id = InsertId::Known(id);
+        }
+        self.state.row_count = i64::try_from(affected_rows).unwrap_or(-1);
+        self.state.found_rows = None;
+        self.state.diagnostics = Diagnostics::of_notes(notes);
+        let mut status = self.state.status();
+        status.set(StatusFlags::SERVER_MORE_RESULTS_EXISTS, route.more_results);
+        self.client.put_ok(&OkPacket {
+            affected_rows,
+            last_insert_id: generated.or(explicit).unwrap_or_default(),
+            status,
+            warnings,
+            info: &info,
+            session_state: b"",
+        });
+    }
+
+    /// An error with logical names.
+    pub(crate) fn logical(&self, world: &World, error: ErrPacket<'static>) -> ErrPacket<'static> {
+        let message = world.names.in_text(&error.message).into_owned().into();
+        ErrPacket { message, ..error }
+    }
+}
+
+const SAVEPOINT: &[u8] = b"SAVEPOINT remora_statement";
+const RELEASE: &[u8] = b"RELEASE SAVEPOINT remora_statement";
+const ROLLBACK_TO: &[u8] = b"ROLLBACK TO SAVEPOINT remora_statement";
+
+fn shard_of(shard: &remora_crds::layout::ShardIndex) -> usize {
+    usize::from(shard.0)
+}
+
+/// Runs a shard's statements in order behind `opening`, and fetches their warnings, which the
+/// next statement would wipe out.
+async fn run_all(
+    backend: &mut Backend,
+    opening: &[u8],
+    statements: &[Statement<'_>],
+    route: &Route<'_>,
+) -> Result<Done, BackendError> {
+    let mut ended = Vec::with_capacity(statements.len());
+    let mut notes = Vec::new();
+    backend.queue_query(opening);
+    for statement in statements {
+        let call = route.call(statement);
+        let finished = backend.run(&call).await?.finish().await?;
+        match finished {
+            Ok(done) => {
+                if done.warnings > 0 {
+                    notes.extend(Note::fetch(backend).await?);
+                }
+                ended.push(done);
+            }
+            Err(error) => return Ok(Err(error)),
+        }
+    }
+    Ok(Ok((ended, notes)))
+}
+
+async fn end_transaction(backend: &mut Backend, end: &[u8]) -> Result<(), BackendError> {
+    if backend.is_broken() {
+        // Its server rolls back by itself.
+        return Ok(());
+    }
+    let shard = backend.shard();
+    let ended = backend.query(end).await?.finish().await?;
+    ended.map(drop).map_err(|error| BackendError::Server { shard, error })
+}

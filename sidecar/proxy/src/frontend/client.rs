@@ -1,0 +1,169 @@
+//! A client's connection: commands in, answers out.
+
+use std::io;
+
+use bytes::{BufMut, BytesMut};
+use remora_protocol::{CapabilityFlags, EofPacket, ErrPacket, OkPacket, PacketCodec, ProtocolError};
+
+use crate::net::Channel;
+
+/// MySQL's default for `max_allowed_packet`, which clients expect to be able to send.
+pub(super) const MAX_PACKET: usize = 64 << 20;
+/// An output buffer larger than this is given back after its answer.
+const LARGE_OUT: usize = 16 * 1024;
+
+/// Why a client's connection ends.
+#[derive(Debug, thiserror::Error)]
+pub enum ClientError {
+    /// The socket failed, or the client closed it.
+    #[error("the client's socket: {0}")]
+    Io(#[from] io::Error),
+    /// The client sent what the protocol does not allow.
+    #[error("the client broke the protocol: {0}")]
+    Protocol(#[from] ProtocolError),
+}
+
+/// A client that logged in.
+#[derive(Debug)]
+pub struct Client {
+    pub(super) channel: Channel,
+    pub(super) codec: PacketCodec,
+    /// Framed packets that wait to be written.
+    pub(super) out: BytesMut,
+    pub(super) capabilities: CapabilityFlags,
+}
+
+impl Client {
+    /// What was agreed on with the client.
+    #[must_use]
+    pub fn capabilities(&self) -> CapabilityFlags {
+        self.capabilities
+    }
+
+    /// Lets the client send several statements in one text, or not.
+    pub fn set_multi_statements(&mut self, yes: bool) {
+        self.capabilities.set(CapabilityFlags::CLIENT_MULTI_STATEMENTS, yes);
+    }
+
+    /// The next command's payload. Safe to cancel: what was read stays buffered.
+    ///
+    /// # Errors
+    /// If the client is gone or breaks the protocol.
+    pub async fn command(&mut self) -> Result<BytesMut, ClientError> {
+        self.codec.restart();
+        loop {
+            if let Some(payload) = self.codec.decode(self.channel.buffer())? {
+                return Ok(payload);
+            }
+            let missing = self.codec.missing(self.channel.buffer());
+            self.channel.buffer().reserve(missing);
+            self.channel.fill().await?;
+        }
+    }
+
+    /// The sequence number of the next packet to the client.
+    #[must_use]
+    pub fn sequence(&self) -> u8 {
+        self.codec.sequence()
+    }
+
+    /// Goes on counting after packets that were relayed as they were.
+    pub fn set_sequence(&mut self, sequence: u8) {
+        self.codec.set_sequence(sequence);
+    }
+
+    /// Adds a packet to the answer.
+    pub fn put(&mut self, payload: &[u8]) {
+        self.codec.encode(payload, &mut self.out);
+    }
+
+    /// Adds a packet to the answer, made in place.
+    pub fn put_with(&mut self, make: impl FnOnce(&mut BytesMut)) {
+        self.codec.encode_with(&mut self.out, make);
+    }
+
+    /// Adds framed packets to the answer as they are.
+    pub fn put_framed(&mut self, packets: &[u8]) {
+        self.out.put_slice(packets);
+    }
+
+    /// Adds an OK packet.
+    pub fn put_ok(&mut self, ok: &OkPacket<'_>) {
+        let capabilities = self.capabilities;
+        self.put_with(|payload| ok.encode(capabilities, payload));
+    }
+
+    /// Adds the end of a result set's rows.
+    pub fn put_end(&mut self, ok: &OkPacket<'_>) {
+        let capabilities = self.capabilities;
+        self.put_with(|payload| ok.encode_end(capabilities, payload));
+    }
+
+    /// Adds the end of column definitions, which only older clients expect.
+    pub fn put_columns_end(&mut self, end: &EofPacket) {
+        if !self.capabilities.contains(CapabilityFlags::CLIENT_DEPRECATE_EOF) {
+            self.put_with(|payload| end.encode(payload));
+        }
+    }
+
+    /// Adds an error.
+    pub fn put_error(&mut self, error: &ErrPacket<'_>) {
+        self.put_with(|payload| error.encode(payload));
+    }
+
+    /// How many bytes wait to be written.
+    #[must_use]
+    pub fn pending(&self) -> usize {
+        self.out.len()
+    }
+
+    /// Takes back what was added and not written, with its sequence numbers.
+    pub fn discard(&mut self) {
+        if !self.out.is_empty() {
+            // The first packet that was not sent had the number that the next one gets.
+            self.codec.set_sequence(self.out.get(3).copied().unwrap_or_default());
+            self.out.clear();
+        }
+    }
+
+    /// Writes what was added.
+    ///
+    /// # Errors
+    /// If the client is gone.
+    pub async fn flush(&mut self) -> Result<(), ClientError> {
+        if !self.out.is_empty() {
+            let written = self.channel.write(&self.out).await;
+            self.out.clear();
+            written?;
+        }
+        Ok(())
+    }
+
+    /// Writes bytes that someone else holds, after what was added. With nothing pending they
+    /// are not copied.
+    ///
+    /// # Errors
+    /// If the client is gone.
+    pub async fn write_through(&mut self, packets: &[u8]) -> Result<(), ClientError> {
+        if self.out.is_empty() {
+            self.channel.write(packets).await?;
+            Ok(())
+        } else {
+            self.out.put_slice(packets);
+            self.flush().await
+        }
+    }
+
+    /// Gives back what a large command or answer made the buffers grow to.
+    pub fn shrink(&mut self) {
+        self.channel.shrink();
+        if self.out.capacity() > LARGE_OUT {
+            self.out = BytesMut::new();
+        }
+    }
+
+    /// Ends the connection.
+    pub async fn close(&mut self) {
+        self.channel.close().await;
+    }
+}

@@ -1,0 +1,16 @@
+//! `remora-sidecar`: makes the shards of a `ShardingCluster` look like one MySQL server.
+
+mod arguments;
+mod run;
+
+use clap::Parser;
+use remora_sidecar::telemetry::start_logs;
+
+use crate::arguments::{Arguments, Command};
+
+fn main() -> anyhow::Result<()> {
+    let Command::Run(arguments) = Arguments::parse().command;
+    start_logs(arguments.log_format).map_err(anyhow::Error::from_boxed)?;
+    let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
+    runtime.block_on(run::run(arguments))
+}

@@ -1,0 +1,101 @@
+//! Physical schema names, and the logical one that clients see in their place.
+
+use std::borrow::Cow;
+
+use memchr::memmem::Finder;
+
+/// Knows the physical schemas of one cluster (`shop__0017` for `shop`).
+#[derive(Clone, Debug)]
+pub struct Names {
+    database: Vec<u8>,
+    /// Finds `shop__`; `None` where every physical schema is the logical one.
+    prefix: Option<Finder<'static>>,
+}
+
+/// A slot's number has at least this many digits.
+const DIGITS: usize = 4;
+
+impl Names {
+    /// The names of a manifest.
+    #[must_use]
+    pub fn new(spec: &remora_crds::ShardingClusterSpec) -> Self {
+        let sliced = spec
+            .tables
+            .iter()
+            .any(|t| t.sharding.as_ref().is_some_and(|s| spec.tables_per_shard(s) > 1));
+        let prefix = sliced.then(|| Finder::new(format!("{}__", spec.database).as_bytes()).into_owned());
+        Self { database: spec.database.clone().into_bytes(), prefix }
+    }
+
+    /// The logical name of `schema`, where it is a physical one.
+    #[must_use]
+    pub fn logical(&self, schema: &[u8]) -> Option<&[u8]> {
+        let digits = schema.strip_prefix(self.prefix.as_ref()?.needle())?;
+        (digits.len() >= DIGITS && digits.iter().all(u8::is_ascii_digit))
+            .then_some(&self.database[..])
+    }
+
+    /// Whether `text` may mention a physical schema, so that its answer may too.
+    #[must_use]
+    pub fn mentioned(&self, text: &[u8]) -> bool {
+        self.prefix.as_ref().is_some_and(|prefix| prefix.find(text).is_some())
+    }
+
+    /// `text` with logical names in place of physical ones.
+    #[must_use]
+    pub fn in_text<'a>(&self, text: &'a [u8]) -> Cow<'a, [u8]> {
+        let Some(prefix) = &self.prefix else { return Cow::Borrowed(text) };
+        if prefix.find(text).is_none() {
+            return Cow::Borrowed(text);
+        }
+        let mut out = Vec::with_capacity(text.len());
+        let mut rest = text;
+        while let Some(at) = prefix.find(rest) {
+            let after = &rest[at + prefix.needle().len()..];
+            let digits = after.iter().take_while(|b| b.is_ascii_digit()).count();
+            if digits >= DIGITS {
+                out.extend_from_slice(&rest[..at]);
+                out.extend_from_slice(&self.database);
+                rest = &after[digits..];
+            } else {
+                out.extend_from_slice(&rest[..at + prefix.needle().len()]);
+                rest = after;
+            }
+        }
+        out.extend_from_slice(rest);
+        Cow::Owned(out)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn shop() -> Names {
+        let prefix = Some(Finder::new("shop__").into_owned());
+        Names { database: b"shop".to_vec(), prefix }
+    }
+
+    #[test]
+    fn a_physical_schema_has_a_logical_name() {
+        assert_eq!(shop().logical(b"shop__0017"), Some(&b"shop"[..]));
+        for other in ["shop", "shop__", "shop__17", "shop__001x", "xshop__0017"] {
+            assert_eq!(shop().logical(other.as_bytes()), None, "{other}");
+        }
+    }
+
+    #[test]
+    fn texts_lose_every_physical_name() {
+        let text = b"Table 'shop__0003.a' or `shop__1023`.`b`, not shop__x or shop__";
+        let expected = b"Table 'shop.a' or `shop`.`b`, not shop__x or shop__";
+        assert_eq!(&shop().in_text(text)[..], &expected[..]);
+    }
+
+    #[test]
+    fn without_slots_nothing_is_physical() {
+        let names = Names { database: b"shop".to_vec(), prefix: None };
+        assert_eq!(names.logical(b"shop__0017"), None);
+        assert!(!names.mentioned(b"SELECT * FROM shop__0017.t"));
+        assert_eq!(&names.in_text(b"shop__0017")[..], b"shop__0017");
+    }
+}

@@ -1,0 +1,117 @@
+//! A stream with a read buffer that is small while idle and grows with large answers.
+
+use std::io;
+
+use bytes::{Buf, BytesMut};
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+
+use super::Stream;
+
+/// What a read asks for at first: a command or a small answer fits, and thousands of idle
+/// clients cost little.
+const SMALL_READ: usize = 4 * 1024;
+/// What a read asks for at most: beyond it fewer system calls no longer pay.
+const LARGE_READ: usize = 64 * 1024;
+
+/// A buffered connection.
+#[derive(Debug)]
+pub struct Channel {
+    stream: Stream,
+    buffer: BytesMut,
+    next_read: usize,
+}
+
+impl Channel {
+    /// Wraps a stream. Memory is taken with the first read.
+    #[must_use]
+    pub fn new(stream: Stream) -> Self {
+        Self { stream, buffer: BytesMut::new(), next_read: SMALL_READ }
+    }
+
+    /// The bytes that were read and not yet taken.
+    pub fn buffer(&mut self) -> &mut BytesMut {
+        &mut self.buffer
+    }
+
+    /// The same, to look at.
+    #[must_use]
+    pub fn buffered(&self) -> &[u8] {
+        &self.buffer
+    }
+
+    /// Forgets the first `n` buffered bytes.
+    pub fn consume(&mut self, n: usize) {
+        if n == self.buffer.len() {
+            self.buffer.clear();
+        } else {
+            self.buffer.advance(n);
+        }
+    }
+
+    /// Reads once, whatever is there. Safe to cancel.
+    ///
+    /// # Errors
+    /// [`io::ErrorKind::UnexpectedEof`] when the peer closed, or the socket's error.
+    pub async fn fill(&mut self) -> io::Result<()> {
+        self.buffer.reserve(self.next_read);
+        let room = self.buffer.capacity() - self.buffer.len();
+        let n = self.stream.read_buf(&mut self.buffer).await?;
+        if n == 0 {
+            return Err(io::ErrorKind::UnexpectedEof.into());
+        }
+        if n == room {
+            self.next_read = (self.next_read * 4).min(LARGE_READ);
+        }
+        Ok(())
+    }
+
+    /// Gives back what a large answer made the buffer grow to. Called between commands.
+    pub fn shrink(&mut self) {
+        if self.next_read > SMALL_READ && self.buffer.is_empty() {
+            self.buffer = BytesMut::new();
+            self.next_read = SMALL_READ;
+        }
+    }
+
+    /// Writes all of `bytes` and flushes them.
+    ///
+    /// # Errors
+    /// The socket's error; how much was written is then unknown.
+    pub async fn write(&mut self, bytes: &[u8]) -> io::Result<()> {
+        self.stream.write_all(bytes).await?;
+        // Plain sockets have nothing to flush; TLS may hold back a record.
+        self.stream.flush().await
+    }
+
+    /// Whether the peer closed or sent something while nothing was due. Does not wait.
+    pub fn is_disturbed(&mut self) -> bool {
+        if !self.buffer.is_empty() {
+            return true;
+        }
+        let mut byte = [0; 1];
+        let read = match &self.stream {
+            Stream::Tcp(s) => s.try_read(&mut byte),
+            Stream::Unix(s) => s.try_read(&mut byte),
+            Stream::Tls(s) => s.get_ref().0.try_read(&mut byte),
+        };
+        !matches!(read, Err(e) if e.kind() == io::ErrorKind::WouldBlock)
+    }
+
+    /// Ends the connection politely.
+    pub async fn close(&mut self) {
+        // The peer may be gone already; then there is nothing left to close.
+        let _ = self.stream.shutdown().await;
+    }
+
+    /// The stream, to ask what kind it is.
+    #[must_use]
+    pub fn stream(&self) -> &Stream {
+        &self.stream
+    }
+
+    /// Takes stream and bytes read ahead out, for an upgrade to TLS.
+    #[must_use]
+    pub fn into_parts(self) -> (Stream, BytesMut) {
+        (self.stream, self.buffer)
+    }
+}

@@ -1,0 +1,239 @@
+//! What all sessions share.
+
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::{Arc, OnceLock};
+
+use arc_swap::ArcSwap;
+use remora_crds::GeneratedKeyKind;
+use remora_planner::{Needed, Planner};
+use remora_protocol::{CapabilityFlags, Password, RsaKey, backend_wish};
+use tokio::sync::OnceCell;
+
+use crate::backend::{BackendError, Login};
+use crate::layout::LayoutGuard;
+use crate::net::TlsError;
+use crate::sequence::Sequences;
+use crate::snapshot::Snapshots;
+use crate::snowflake::Snowflake;
+use crate::system::System;
+use crate::telemetry::Metrics;
+use crate::world::{World, WorldError};
+
+/// What the greeting says until a backend was seen.
+const DEFAULT_VERSION: &str = "9.7.4";
+/// What cached plans may take.
+const PLAN_CACHE: u64 = 16 << 20;
+/// The sequence that numbers nodes. No table has such a name.
+const NODES: &str = " nodes";
+
+/// The data plane of one process.
+pub struct Proxy {
+    /// What the sidecar was told.
+    pub snapshots: Arc<Snapshots>,
+    /// TLS towards clients.
+    pub client_tls: Arc<rustls::ServerConfig>,
+    /// Texts to plans, with a cache for all sessions.
+    pub planner: Planner,
+    /// What is counted.
+    pub metrics: Arc<Metrics>,
+    world: ArcSwap<World>,
+    system: System,
+    guard: LayoutGuard,
+    sequences: Sequences,
+    snowflake: OnceCell<Snowflake>,
+    rsa: OnceLock<Arc<RsaKey>>,
+    version: OnceLock<String>,
+    connections: AtomicU32,
+}
+
+/// Why the data plane cannot be set up.
+#[derive(Debug, thiserror::Error)]
+pub enum ProxyError {
+    /// The certificate for clients.
+    #[error(transparent)]
+    Tls(#[from] TlsError),
+    /// The snapshot.
+    #[error(transparent)]
+    World(#[from] WorldError),
+}
+
+impl Proxy {
+    /// Prepares to serve what `snapshots` says.
+    ///
+    /// # Errors
+    /// If a certificate is not valid or cannot be made.
+    pub fn new(snapshots: Arc<Snapshots>, metrics: Arc<Metrics>) -> Result<Self, ProxyError> {
+        let world = World::new(snapshots.load(), metrics.clone())?;
+        Ok(Self {
+            client_tls: crate::net::self_made_server_config()?,
+            planner: Planner::new(PLAN_CACHE),
+            metrics,
+            world: ArcSwap::from_pointee(world),
+            system: System::default(),
+            guard: LayoutGuard::default(),
+            sequences: Sequences::default(),
+            snowflake: OnceCell::new(),
+            rsa: OnceLock::new(),
+            version: OnceLock::new(),
+            connections: AtomicU32::new(0),
+            snapshots,
+        })
+    }
+
+    /// The current world.
+    #[must_use]
+    pub fn world(&self) -> Arc<World> {
+        self.world.load_full()
+    }
+
+    /// Follows the snapshots for as long as the process lives.
+    pub async fn follow_snapshots(&self) {
+        let mut changed = self.snapshots.subscribe();
+        self.refresh_catalog(&self.world()).await;
+        while changed.changed().await.is_ok() {
+            match World::new(self.snapshots.load(), self.metrics.clone()) {
+                Ok(world) => {
+                    self.reload_catalog(&world).await;
+                    self.world.store(Arc::new(world));
+                }
+                Err(error) => tracing::error!(%error, "A snapshot was refused"),
+            }
+        }
+    }
+
+    /// Makes the key with which clients without TLS encrypt their passwords. It takes a tenth
+    /// of a second, which the start does not wait for: until then such clients use TLS or the
+    /// fast exchange, as with a MySQL server that has no key.
+    pub fn make_rsa_key(&self) {
+        match RsaKey::generate() {
+            Ok(key) => drop(self.rsa.set(Arc::new(key))),
+            Err(error) => tracing::warn!(%error, "No RSA key: clients need TLS"),
+        }
+    }
+
+    /// The key of [`make_rsa_key`](Self::make_rsa_key), once it is there.
+    #[must_use]
+    pub fn rsa_key(&self) -> Option<Arc<RsaKey>> {
+        self.rsa.get().cloned()
+    }
+
+    /// The server version that clients are greeted with: MySQL's own.
+    #[must_use]
+    pub fn server_version(&self) -> String {
+        self.version.get().map_or_else(|| DEFAULT_VERSION.to_owned(), Clone::clone)
+    }
+
+    /// Notes the version of a backend.
+    pub fn saw_version(&self, version: &[u8]) {
+        if self.version.get().is_none() {
+            // Two sessions may see their first backend at once; they see the same version.
+            let _ = self.version.set(String::from_utf8_lossy(version).into_owned());
+        }
+    }
+
+    /// A number for a new client's connection.
+    pub fn next_connection_id(&self) -> u32 {
+        self.connections.fetch_add(1, Ordering::Relaxed).wrapping_add(1)
+    }
+
+    /// Asks MySQL whether it knows this account, which the snapshot does not name.
+    pub async fn verify_elsewhere(&self, user: &[u8], password: Password) -> bool {
+        let world = self.world();
+        for shard in 0..world.snapshot.shards.len() {
+            let login = Login {
+                user: user.to_vec(),
+                password: password.clone(),
+                database: None,
+                capabilities: backend_wish(CapabilityFlags::empty()),
+                collation: 255,
+                attributes: Vec::new(),
+            };
+            match world.connect(shard, login).await {
+                Ok(backend) => {
+                    backend.quit().await;
+                    return true;
+                }
+                Err(BackendError::Server { .. }) => return false,
+                // The shard is down; another one knows the account as well.
+                Err(_) => {}
+            }
+        }
+        false
+    }
+
+    /// Lets a session on to a shard whose layout is the manifest's.
+    ///
+    /// # Errors
+    /// If it is another one, or the shard cannot be asked.
+    pub(crate) async fn admit(&self, world: &World, shard: usize) -> Result<(), BackendError> {
+        self.guard.admit(&self.system, world, shard).await
+    }
+
+    /// Loads the catalog anew, after DDL. A failure is logged: statements then meet tables
+    /// that the catalog does not know, and ask again.
+    pub(crate) async fn reload_catalog(&self, world: &World) {
+        if let Err(error) = world.catalogs.reload(&self.system, world).await {
+            tracing::warn!(%error, "The catalog could not be loaded");
+        }
+    }
+
+    /// The same, but not more often than once in a while: statements with mistakes in them
+    /// must not make the shards busy.
+    pub(crate) async fn refresh_catalog(&self, world: &World) {
+        if let Err(error) = world.catalogs.refresh(&self.system, world).await {
+            tracing::warn!(%error, "The catalog could not be loaded");
+        }
+    }
+
+    /// Makes a physical schema, for which a client's account may lack the right.
+    ///
+    /// # Errors
+    /// If the shard cannot be reached or refuses.
+    pub(crate) async fn create_schema(
+        &self,
+        world: &World,
+        shard: usize,
+        schema: &str,
+    ) -> Result<(), BackendError> {
+        let name = schema.replace('`', "``");
+        let sql = format!("CREATE DATABASE IF NOT EXISTS `{name}`");
+        self.system.run(world, shard, &sql).await.map(drop)
+    }
+
+    /// Values for a generated key.
+    ///
+    /// # Errors
+    /// If shard 0, which keeps the sequences, is needed and cannot be reached.
+    pub(crate) async fn generate(
+        &self,
+        world: &World,
+        needed: &Needed,
+    ) -> Result<Vec<u64>, BackendError> {
+        let (table, count) = (needed.table.as_str(), needed.count);
+        match needed.kind {
+            GeneratedKeyKind::Sequence => {
+                self.sequences.take(&self.system, world, table, count).await
+            }
+            GeneratedKeyKind::Snowflake => {
+                let number_node = || async {
+                    let numbers = self.sequences.take(&self.system, world, NODES, 1).await?;
+                    Ok(Snowflake::new(numbers.first().copied().unwrap_or_default()))
+                };
+                Ok(self.snowflake.get_or_try_init(number_node).await?.take(count))
+            }
+        }
+    }
+
+    /// Keeps the sequence of `table` from giving out what a client inserted itself.
+    ///
+    /// # Errors
+    /// If shard 0 must hear of it and cannot be reached.
+    pub(crate) async fn pass_sequence(
+        &self,
+        world: &World,
+        table: &str,
+        id: u64,
+    ) -> Result<(), BackendError> {
+        self.sequences.pass(&self.system, world, table, id).await
+    }
+}

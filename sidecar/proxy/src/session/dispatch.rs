@@ -1,0 +1,171 @@
+//! One command of the client.
+
+use bytes::BytesMut;
+use remora_protocol::{
+    ChangeUser, Command, ErrPacket, OkPacket, Reply, SessionChange, StatusFlags, backend_wish,
+};
+
+use super::lease::HOME;
+use super::{Account, Session, State};
+use crate::backend::Login;
+use crate::execute::{Patch, relay};
+use crate::failure::Failure;
+use crate::frontend;
+
+impl Session {
+    /// Runs one command; answers whether the session goes on.
+    pub(super) async fn dispatch(&mut self, payload: &[u8]) -> Result<bool, Failure> {
+        match Command::decode(payload, self.client.capabilities())? {
+            Command::Quit => return Ok(false),
+            Command::Query(sql) => self.query(sql).await?,
+            Command::StmtExecute(execute) => self.execute(&execute).await?,
+            Command::StmtPrepare(sql) => self.prepare(sql).await?,
+            Command::StmtSendLongData { statement, param, data } => {
+                self.prepared.long_data(statement, param, data);
+            }
+            Command::StmtClose(statement) => self.prepared.close(statement),
+            Command::StmtReset(statement) => {
+                self.prepared.reset(statement)?;
+                self.put_ok(false);
+            }
+            Command::StmtFetch { statement, .. } => {
+                return Err(self.prepared.no_cursor(statement).into());
+            }
+            Command::InitDb(name) => {
+                self.change_database(name).await?;
+                self.put_database_ok(false);
+            }
+            Command::Ping => self.put_ok(false),
+            Command::Statistics => self.pass_home(&Command::Statistics, Reply::Statistics).await?,
+            Command::FieldList { table, wildcard } => self.field_list(table, wildcard).await?,
+            Command::SetOption(option) => self.set_option(option)?,
+            Command::ResetConnection => {
+                self.reset().await?;
+                self.put_ok(false);
+            }
+            Command::ChangeUser(request) => return self.change_user(request).await,
+            Command::ProcessKill(_) => return Err(no_kill().into()),
+            Command::Debug | Command::Unknown(_) => return Err(Command::unknown_error().into()),
+        }
+        Ok(!self.leaves)
+    }
+
+    /// Adds a plain OK with the session's status.
+    pub(crate) fn put_ok(&mut self, more_results: bool) {
+        let status = self.status(more_results);
+        self.client.put_ok(&OkPacket { status, ..OkPacket::default() });
+    }
+
+    /// The status of an answer that is made here.
+    pub(crate) fn status(&self, more_results: bool) -> StatusFlags {
+        let mut status = self.state.status();
+        status.set(StatusFlags::SERVER_MORE_RESULTS_EXISTS, more_results);
+        status
+    }
+
+    /// Adds the OK of a change of the database, which clients may track.
+    pub(crate) fn put_database_ok(&mut self, more_results: bool) {
+        let mut changes = BytesMut::new();
+        let name = self.state.context.database.as_deref().unwrap_or_default();
+        SessionChange::Schema(name.as_bytes()).encode(&mut changes);
+        let status = self.status(more_results);
+        self.client.put_ok(&OkPacket { status, session_state: &changes, ..OkPacket::default() });
+    }
+
+    /// Makes `name` the current database. The manifest's own is on every shard; of others only
+    /// the first shard knows whether they exist, and whether this user may use them.
+    pub(crate) async fn change_database(&mut self, name: &[u8]) -> Result<(), Failure> {
+        if name.is_empty() {
+            return Err(ErrPacket::new(1046, *b"3D000", "No database selected").into());
+        }
+        let world = self.proxy.world();
+        let shown = String::from_utf8_lossy(name).into_owned();
+        if world.names.logical(name).is_some() {
+            let message = format!("Unknown database '{shown}'");
+            return Err(ErrPacket::new(1049, *b"42000", message).into());
+        }
+        if shown != world.snapshot.spec.database {
+            self.prepare_backend(&world, HOME).await?;
+            if let Some(home) = self.backends.get(HOME) {
+                home.use_database(&shown).await??;
+            }
+        }
+        self.state.context.database = Some(shown);
+        Ok(())
+    }
+
+    /// Lets the first shard answer a command that needs no session state.
+    async fn pass_home(&mut self, command: &Command<'_>, reply: Reply) -> Result<(), Failure> {
+        let world = self.proxy.world();
+        self.prepare_backend(&world, HOME).await?;
+        let Some(home) = self.backends.get(HOME) else { return Err(Failure::CutOff) };
+        let exchange = home.command(command, reply).await?;
+        let patch = Patch { names: Some(&world.names), ..Patch::default() };
+        relay(&mut self.client, exchange, &patch).await?;
+        Ok(())
+    }
+
+    fn set_option(&mut self, option: u16) -> Result<(), Failure> {
+        match option {
+            0 => self.client.set_multi_statements(true),
+            1 => self.client.set_multi_statements(false),
+            _ => return Err(Command::unknown_error().into()),
+        }
+        // MySQL answers this one with an EOF packet of the session's status.
+        let ok = OkPacket { status: self.state.status(), ..OkPacket::default() };
+        self.client.put_end(&ok);
+        Ok(())
+    }
+
+    /// COM_RESET_CONNECTION: everything is forgotten but the user and the database.
+    async fn reset(&mut self) -> Result<(), Failure> {
+        for backend in self.backends.iter_mut() {
+            backend.reset().await?;
+        }
+        let database = self.state.context.database.take();
+        self.state = State::new(self.client.capabilities(), self.account.collation());
+        self.state.context.database = database;
+        self.prepared.clear();
+        Ok(())
+    }
+
+    async fn change_user(&mut self, request: ChangeUser<'_>) -> Result<bool, Failure> {
+        let host = self.account.host.clone();
+        self.backends.quit_all().await;
+        self.state = State::new(self.client.capabilities(), self.account.collation());
+        self.prepared.clear();
+        let before = &self.account.identity;
+        let changed =
+            frontend::change_user(&self.proxy, &mut self.client, before, &request, self.id, host.clone());
+        let Some(identity) = changed.await? else { return Ok(false) };
+        let database = identity.database.clone().filter(|name| !name.is_empty());
+        self.account = Account::new(identity, host);
+        if let Some(name) = database {
+            self.change_database(&name).await?;
+        }
+        self.put_ok(false);
+        Ok(true)
+    }
+
+    /// As whom the session logs in to a shard.
+    pub(super) fn login(&self, database: Option<String>) -> Login {
+        let identity = &self.account.identity;
+        Login {
+            user: identity.user.clone(),
+            password: identity.password.clone(),
+            database,
+            capabilities: backend_wish(self.client.capabilities()),
+            collation: self.account.collation(),
+            attributes: identity.attributes.clone(),
+        }
+    }
+}
+
+/// KILL would have to reach the shards that work for another session, maybe of another sidecar.
+pub(crate) fn no_kill() -> ErrPacket<'static> {
+    ErrPacket::new(
+        1235,
+        *b"42000",
+        "This version of Remora doesn't yet support KILL; end the client's connection instead",
+    )
+}

@@ -1,0 +1,176 @@
+//! COM_STMT_PREPARE and COM_STMT_EXECUTE.
+
+use remora_planner::utility::StatementKind;
+use remora_planner::{BindInput, Context, Param as KeyParam, Prepare, Target};
+use remora_protocol::{
+    CapabilityFlags, EofPacket, ErrPacket, Execute, Param, ParamValue, PrepareOk, RawParam,
+    decode_params, rename_schema,
+};
+
+use super::prepared::ClientStatement;
+use super::{HOME, Session};
+use crate::backend::Described;
+use crate::execute::Request;
+use crate::failure::Failure;
+use crate::world::World;
+
+impl Session {
+    /// Prepares a statement. MySQL describes it on one physical table; where it will run
+    /// depends on its parameters.
+    pub(super) async fn prepare(&mut self, sql: &[u8]) -> Result<(), Failure> {
+        let world = self.proxy.world();
+        let (catalog, planned) = self.plan(&world, sql).await?;
+        let proxy = self.proxy.clone();
+        let context = self.state.context.clone();
+        let input = BindInput { params: Some(&[]), ..BindInput::default() };
+        let prepare = proxy.planner.prepare(&catalog, &context, &planned, sql, &input);
+        let described = match prepare {
+            Prepare::On { target, statement } => {
+                let shard = match target {
+                    Target::Shard(shard) => usize::from(shard.0),
+                    Target::Home => HOME,
+                    Target::Any => self.any_shard(),
+                };
+                self.prepare_backend(&world, shard).await?;
+                let Some(backend) = self.backends.get(shard) else { return Err(Failure::CutOff) };
+                let described = backend.describe(&statement.sql).await?;
+                described.map_err(|error| self.logical(&world, error))?
+            }
+            Prepare::Here if planned.plan().kind() == StatementKind::Show => {
+                return Err(not_preparable().into());
+            }
+            Prepare::Here if planned.plan().param_count() > 0 => {
+                return Err(not_preparable().into());
+            }
+            Prepare::Here => Described::default(),
+        };
+        let statement = ClientStatement {
+            sql: sql.to_vec(),
+            planned,
+            context: context.clone(),
+            params: described.params.len(),
+            types: Vec::new(),
+            long_data: std::collections::HashMap::new(),
+            spoiled: None,
+        };
+        let id = self.prepared.insert(statement)?;
+        self.put_described(&world, id, &described)
+    }
+
+    fn put_described(
+        &mut self,
+        world: &World,
+        id: u32,
+        described: &Described,
+    ) -> Result<(), Failure> {
+        let count = |n: usize| u16::try_from(n).unwrap_or(u16::MAX);
+        let head = PrepareOk {
+            statement: id,
+            columns: count(described.columns.len()),
+            params: count(described.params.len()),
+            warnings: described.warnings,
+        };
+        self.client.put_with(|out| head.encode(out));
+        let status = self.state.status();
+        let old_ends = !self.client.capabilities().contains(CapabilityFlags::CLIENT_DEPRECATE_EOF);
+        for definitions in [&described.params, &described.columns] {
+            for definition in definitions {
+                let mut renamed = Ok(());
+                let logical = |schema: &[u8]| world.names.logical(schema);
+                self.client.put_with(|out| renamed = rename_schema(definition, logical, out));
+                renamed?;
+            }
+            if old_ends && !definitions.is_empty() {
+                self.client.put_with(|out| EofPacket { warnings: 0, status }.encode(out));
+            }
+        }
+        Ok(())
+    }
+
+    /// Executes a prepared statement.
+    pub(super) async fn execute(&mut self, execute: &Execute<'_>) -> Result<(), Failure> {
+        let mut statement = self.prepared.take(execute.statement)?;
+        let outcome = self.execute_statement(&mut statement, execute.body).await;
+        statement.long_data.clear();
+        self.prepared.put_back(execute.statement, statement);
+        outcome
+    }
+
+    async fn execute_statement(
+        &mut self,
+        statement: &mut ClientStatement,
+        body: &[u8],
+    ) -> Result<(), Failure> {
+        if let Some(error) = statement.spoiled.take() {
+            return Err(error.into());
+        }
+        let ClientStatement { sql, planned, context, params: count, types, long_data, .. } =
+            statement;
+        let mut params = decode_params(body, *count, types, |i| long_data.contains_key(&i))
+            .map_err(|_| wrong_arguments())?;
+        for (index, param) in params.iter_mut().enumerate() {
+            if let (RawParam::Long, Some(data)) = (param.raw, long_data.get(&index)) {
+                param.raw = RawParam::Bytes(data);
+            }
+        }
+        let keys: Vec<KeyParam<'_>> =
+            params.iter().map(key_param).collect::<Result<_, _>>().map_err(|_| wrong_arguments())?;
+        let world = self.proxy.world();
+        let catalog = world.catalogs.load();
+        let request =
+            Request { sql, params: Some(&params), keys: Some(&keys), more_results: false };
+        self.with_context(context, async |session| {
+            if planned.plan().catalog_version() != catalog.version() {
+                *planned = session.plan_with(&catalog, sql)?;
+            }
+            session.run(&world, &catalog, planned, &request).await
+        })
+        .await
+    }
+
+    /// Runs something with the context in which a statement was prepared: its database, and
+    /// how its text is read.
+    async fn with_context<T>(
+        &mut self,
+        context: &Context,
+        run: impl AsyncFnOnce(&mut Self) -> Result<T, Failure>,
+    ) -> Result<T, Failure> {
+        if *context == self.state.context {
+            return run(self).await;
+        }
+        let own = std::mem::replace(&mut self.state.context, context.clone());
+        let outcome = run(self).await;
+        // A prepared SET may have changed it on purpose.
+        if self.state.context == *context {
+            self.state.context = own;
+        }
+        outcome
+    }
+}
+
+/// A parameter as the planner sees it.
+fn key_param<'a>(param: &Param<'a>) -> remora_protocol::Result<KeyParam<'a>> {
+    Ok(match param.value()? {
+        ParamValue::Null => KeyParam::Null,
+        ParamValue::Int(value) => KeyParam::Int(value),
+        ParamValue::UInt(value) => KeyParam::UInt(value),
+        ParamValue::Float(value) => KeyParam::Double(f64::from(value)),
+        ParamValue::Double(value) => KeyParam::Double(value),
+        ParamValue::Bytes(bytes) => KeyParam::Bytes(bytes),
+        ParamValue::DateTime(_) | ParamValue::Time(_) | ParamValue::Long => KeyParam::Other,
+    })
+}
+
+/// MySQL's error for statements that only run as text.
+fn not_preparable() -> ErrPacket<'static> {
+    ErrPacket::new(
+        1295,
+        *b"HY000",
+        "This command is not supported in the prepared statement protocol yet",
+    )
+}
+
+/// MySQL's error for parameters that do not fit the statement.
+fn wrong_arguments() -> ErrPacket<'static> {
+    ErrPacket::new(1210, *b"HY000", "Incorrect arguments to mysqld_stmt_execute")
+}

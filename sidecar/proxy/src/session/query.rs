@@ -1,0 +1,67 @@
+//! COM_QUERY: one statement or several.
+
+use std::sync::Arc;
+
+use remora_planner::lexer::Statements;
+use remora_planner::{Catalog, Planned};
+use remora_protocol::CapabilityFlags;
+
+use super::Session;
+use crate::execute::Request;
+use crate::failure::Failure;
+use crate::world::World;
+
+impl Session {
+    /// Runs the statements of a text, one after the other, until one fails.
+    pub(super) async fn query(&mut self, sql: &[u8]) -> Result<(), Failure> {
+        if memchr::memchr(b';', sql).is_none() {
+            return self.statement(sql, false).await;
+        }
+        let mode = self.state.context.sql_mode;
+        let ranges: Vec<_> = Statements::new(sql, mode).collect();
+        let several = self.client.capabilities().contains(CapabilityFlags::CLIENT_MULTI_STATEMENTS);
+        match &ranges[..] {
+            [] => self.statement(sql, false).await,
+            [only] => self.statement(&sql[only.clone()], false).await,
+            // A server that was not told to expect several takes the text for one that is wrong.
+            _ if !several => self.pass_on(sql).await,
+            [all @ .., last] => {
+                for range in all {
+                    self.statement(&sql[range.clone()], true).await?;
+                }
+                self.statement(&sql[last.clone()], false).await
+            }
+        }
+    }
+
+    async fn statement(&mut self, sql: &[u8], more_results: bool) -> Result<(), Failure> {
+        let world = self.proxy.world();
+        let (catalog, planned) = self.plan(&world, sql).await?;
+        let request = Request { sql, params: None, keys: None, more_results };
+        self.run(&world, &catalog, &planned, &request).await
+    }
+
+    /// Plans a text. If it names a table that the catalog does not have yet, the catalog is
+    /// asked for anew: another sidecar may have created it.
+    pub(super) async fn plan(
+        &mut self,
+        world: &World,
+        sql: &[u8],
+    ) -> Result<(Arc<Catalog>, Planned), Failure> {
+        let catalog = world.catalogs.load();
+        let planned = self.plan_with(&catalog, sql)?;
+        if !planned.plan().is_stale() {
+            return Ok((catalog, planned));
+        }
+        self.proxy.refresh_catalog(world).await;
+        let catalog = world.catalogs.load();
+        let planned = self.plan_with(&catalog, sql)?;
+        Ok((catalog, planned))
+    }
+
+    /// Plans a text under a catalog.
+    pub(super) fn plan_with(&mut self, catalog: &Catalog, sql: &[u8]) -> Result<Planned, Failure> {
+        let Self { proxy, state, normalizer, .. } = self;
+        Ok(proxy.planner.plan(catalog, &state.context, normalizer, sql)?)
+    }
+}

@@ -1,0 +1,95 @@
+//! SETs of the session, to be replayed on connections that did not run them.
+
+/// What the session SET, the last value of each variable, in the order of setting.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Settings {
+    entries: Vec<Entry>,
+    version: u64,
+}
+
+#[derive(Clone, Debug)]
+struct Entry {
+    name: Vec<u8>,
+    set: Vec<u8>,
+    version: u64,
+}
+
+/// The variables that SET NAMES and SET CHARACTER SET assign.
+const CHARACTER_SETS: [&[u8]; 6] = [
+    b"character_set_client",
+    b"character_set_connection",
+    b"character_set_results",
+    b"collation_connection",
+    NAMES,
+    CHARACTER_SET,
+];
+/// The name under which SET NAMES is remembered.
+pub(crate) const NAMES: &[u8] = b" names";
+/// The name under which SET CHARACTER SET is remembered.
+pub(crate) const CHARACTER_SET: &[u8] = b" character set";
+
+impl Settings {
+    /// Remembers that `set`, a whole statement, gives the variable `name` its value.
+    pub(crate) fn put(&mut self, name: &[u8], set: Vec<u8>) {
+        let overrides_all = name == NAMES || name == CHARACTER_SET;
+        self.entries.retain(|e| {
+            let overridden = overrides_all && CHARACTER_SETS.contains(&&e.name[..]);
+            !overridden && !e.name.eq_ignore_ascii_case(name)
+        });
+        self.version += 1;
+        self.entries.push(Entry { name: name.to_ascii_lowercase(), set, version: self.version });
+    }
+
+    /// A number that grows with each SET.
+    pub(crate) fn version(&self) -> u64 {
+        self.version
+    }
+
+    /// The statements that a connection lacks which has those up to `version`.
+    pub(crate) fn since(&self, version: u64) -> impl Iterator<Item = &[u8]> {
+        self.entries.iter().filter(move |e| e.version > version).map(|e| &e.set[..])
+    }
+
+    /// Forgets all: every connection was reset.
+    pub(crate) fn clear(&mut self) {
+        self.entries.clear();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn since(settings: &Settings, version: u64) -> Vec<&str> {
+        settings.since(version).map(|s| str::from_utf8(s).unwrap()).collect()
+    }
+
+    #[test]
+    fn only_the_last_value_of_a_variable_is_replayed() {
+        let mut settings = Settings::default();
+        settings.put(b"sql_mode", b"SET sql_mode = ''".to_vec());
+        settings.put(b"@a", b"SET @a = 1".to_vec());
+        settings.put(b"SQL_MODE", b"SET sql_mode = 'ANSI'".to_vec());
+        assert_eq!(since(&settings, 0), ["SET @a = 1", "SET sql_mode = 'ANSI'"]);
+    }
+
+    #[test]
+    fn a_connection_gets_what_it_lacks() {
+        let mut settings = Settings::default();
+        settings.put(b"@a", b"SET @a = 1".to_vec());
+        let seen = settings.version();
+        settings.put(b"@b", b"SET @b = 2".to_vec());
+        assert_eq!(since(&settings, seen), ["SET @b = 2"]);
+        assert_eq!(since(&settings, settings.version()), Vec::<&str>::new());
+    }
+
+    #[test]
+    fn set_names_takes_the_place_of_single_character_sets() {
+        let mut settings = Settings::default();
+        settings.put(b"character_set_results", b"SET character_set_results = NULL".to_vec());
+        settings.put(NAMES, b"SET NAMES latin1".to_vec());
+        assert_eq!(since(&settings, 0), ["SET NAMES latin1"]);
+        settings.put(b"character_set_results", b"SET character_set_results = NULL".to_vec());
+        assert_eq!(since(&settings, 0).len(), 2);
+    }
+}

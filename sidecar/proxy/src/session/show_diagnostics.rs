@@ -1,0 +1,92 @@
+//! SHOW WARNINGS, SHOW ERRORS and their counts.
+
+use remora_planner::lexer::{Lexer, SqlMode, integer_literal};
+use remora_planner::utility::ShowKind;
+use remora_protocol::{ColumnFlags, ColumnType};
+
+use super::{Diagnostics, Note, Session};
+use crate::execute::{Request, number_column, put_table, text_column};
+use crate::failure::Failure;
+use crate::world::World;
+
+impl Session {
+    /// Shows the warnings of the last statement, wherever they are. Servers' warnings are
+    /// fetched, since they may hold physical names.
+    pub(super) async fn show_diagnostics(
+        &mut self,
+        world: &World,
+        kind: ShowKind,
+        request: &Request<'_>,
+    ) -> Result<(), Failure> {
+        if let Diagnostics::On(shard) = self.state.diagnostics {
+            let fetched = match self.backends.get(shard) {
+                Some(backend) => Note::fetch(backend).await?,
+                None => Vec::new(),
+            };
+            let notes = fetched.into_iter().map(|note| note.logical(&world.names)).collect();
+            self.state.diagnostics = Diagnostics::of_notes(notes);
+        }
+        let notes = match &self.state.diagnostics {
+            Diagnostics::Local(notes) => &notes[..],
+            _ => &[],
+        };
+        let errors_only = matches!(kind, ShowKind::Errors | ShowKind::CountErrors);
+        let shown = notes.iter().filter(|note| !errors_only || note.level == b"Error");
+        let status = self.status(request.more_results);
+        match kind {
+            ShowKind::CountWarnings | ShowKind::CountErrors => {
+                let name = match errors_only {
+                    true => "@@session.error_count",
+                    false => "@@session.warning_count",
+                };
+                let kind = ColumnType::MYSQL_TYPE_LONGLONG;
+                let column = number_column(name, kind, 21, ColumnFlags::empty());
+                let count = shown.count().to_string().into_bytes();
+                put_table(&mut self.client, &[column], &[vec![count]], status);
+            }
+            _ => {
+                let (offset, count) = limit(request.sql, self.state.context.sql_mode);
+                let rows: Vec<_> = shown.skip(offset).take(count).map(row).collect();
+                let not_null = ColumnFlags::NOT_NULL_FLAG;
+                let columns = [
+                    text_column("Level", 7),
+                    number_column("Code", ColumnType::MYSQL_TYPE_LONG, 5, not_null),
+                    text_column("Message", 512),
+                ];
+                put_table(&mut self.client, &columns, &rows, status);
+            }
+        }
+        Ok(())
+    }
+}
+
+fn row(note: &Note) -> Vec<Vec<u8>> {
+    vec![note.level.clone(), note.code.to_string().into_bytes(), note.message.clone()]
+}
+
+/// The LIMIT of a SHOW WARNINGS: what to skip, and how many to give.
+fn limit(sql: &[u8], mode: SqlMode) -> (usize, usize) {
+    let behind = Lexer::new(sql, mode).skip_while(|t| !t.is_word(sql, "LIMIT"));
+    let numbers: Vec<usize> = behind
+        .filter_map(|t| integer_literal(t.text(sql)))
+        .map(|n| usize::try_from(n).unwrap_or(usize::MAX))
+        .collect();
+    match numbers[..] {
+        [] => (0, usize::MAX),
+        [count] => (0, count),
+        [offset, count, ..] => (offset, count),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_limit_counts_and_skips() {
+        let of = |sql: &str| limit(sql.as_bytes(), SqlMode::default());
+        assert_eq!(of("SHOW WARNINGS"), (0, usize::MAX));
+        assert_eq!(of("show warnings limit 3"), (0, 3));
+        assert_eq!(of("SHOW ERRORS LIMIT 2, 5"), (2, 5));
+    }
+}

@@ -1,0 +1,97 @@
+//! What a MySQL session remembers between statements.
+
+use remora_planner::Context;
+use remora_planner::keys::Charset;
+use remora_protocol::{CapabilityFlags, StatusFlags};
+
+use super::{Diagnostics, Settings, Transaction};
+
+/// A session's state, wherever its statements run.
+#[derive(Debug)]
+pub(crate) struct State {
+    /// What decides how texts are read.
+    pub(crate) context: Context,
+    /// Whether each statement commits by itself.
+    pub(crate) autocommit: bool,
+    /// SETs, to be replayed on further connections.
+    pub(crate) settings: Settings,
+    /// The transaction, if one is open.
+    pub(crate) transaction: Transaction,
+    /// SET TRANSACTION statements that the next transaction begins with.
+    pub(crate) next_transaction: Vec<Vec<u8>>,
+    /// LAST_INSERT_ID().
+    pub(crate) insert_id: InsertId,
+    /// ROW_COUNT().
+    pub(crate) row_count: i64,
+    /// FOUND_ROWS() after a statement that ran on several servers.
+    pub(crate) found_rows: Option<u64>,
+    /// What SHOW WARNINGS shows.
+    pub(crate) diagnostics: Diagnostics,
+    /// The one shard that knows user variables which a statement assigned by itself.
+    pub(crate) variables_at: Option<usize>,
+}
+
+/// Where LAST_INSERT_ID() is known.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub(crate) enum InsertId {
+    /// It is this.
+    Known(u64),
+    /// A statement on this shard may have changed it there; if not, it is what it was.
+    Ask {
+        /// The shard.
+        shard: usize,
+        /// What it was before.
+        otherwise: u64,
+    },
+}
+
+impl State {
+    /// The state of a client that just logged in.
+    pub(crate) fn new(capabilities: CapabilityFlags, collation: u8) -> Self {
+        let mut context = Context::default();
+        context.sql_mode.ignore_space =
+            capabilities.contains(CapabilityFlags::CLIENT_IGNORE_SPACE);
+        context.charset =
+            if is_utf8(collation) { Charset::Utf8mb4 } else { Charset::Other };
+        Self {
+            context,
+            autocommit: true,
+            settings: Settings::default(),
+            transaction: Transaction::None,
+            next_transaction: Vec::new(),
+            insert_id: InsertId::Known(0),
+            row_count: 0,
+            found_rows: None,
+            diagnostics: Diagnostics::Clean,
+            variables_at: None,
+        }
+    }
+
+    /// Notes that a statement without rows, warnings or effect on rows succeeded.
+    pub(crate) fn succeeded(&mut self) {
+        self.row_count = 0;
+        self.diagnostics = Diagnostics::Clean;
+    }
+
+    /// Notes that a statement failed on this shard, which has told the client why.
+    pub(crate) fn failed_on(&mut self, shard: usize) {
+        self.row_count = -1;
+        self.diagnostics = Diagnostics::On(shard);
+    }
+
+    /// The status flags of an answer that is made here.
+    pub(crate) fn status(&self) -> StatusFlags {
+        let mut status = self.transaction.status();
+        status.set(StatusFlags::SERVER_STATUS_AUTOCOMMIT, self.autocommit);
+        status.set(
+            StatusFlags::SERVER_STATUS_NO_BACKSLASH_ESCAPES,
+            self.context.sql_mode.no_backslash_escapes,
+        );
+        status
+    }
+}
+
+/// Whether a collation, by the number that fits in a login's byte, is of utf8mb3 or utf8mb4.
+fn is_utf8(collation: u8) -> bool {
+    matches!(collation, 33 | 45 | 46 | 76 | 83 | 192..=215 | 223..=247 | 255)
+}

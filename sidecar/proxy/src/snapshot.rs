@@ -1,0 +1,153 @@
+//! What the sidecar was told: the manifest, where the servers are, who may log in.
+//!
+//! A file or the operator produces it; everything else reads it.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use arc_swap::ArcSwap;
+use remora_crds::{Credentials, Instance, Role, ShardEndpoints, ShardingClusterSpec, Topology};
+use secrecy::SecretString;
+use tokio::sync::watch;
+
+/// One consistent state of the world.
+#[derive(Debug)]
+pub struct Snapshot {
+    /// The cluster's name.
+    pub name: String,
+    /// The UID that Kubernetes gave the cluster; a file has none.
+    pub uid: Option<String>,
+    /// Orders primaries; a lower one under the same UID is refused.
+    pub epoch: u64,
+    /// The manifest.
+    pub spec: ShardingClusterSpec,
+    /// The servers of each shard, in the order of the shards' index.
+    pub shards: Vec<ShardEndpoints>,
+    /// Passwords of those who may log in, by name.
+    pub users: HashMap<String, SecretString>,
+    /// The sidecar's own account: sequences, layout, the catalog.
+    pub system: Account,
+    /// How backends are talked to.
+    pub backend_tls: BackendTls,
+}
+
+/// An account of MySQL.
+#[derive(Clone, Debug)]
+pub struct Account {
+    /// Its name.
+    pub name: String,
+    /// Its password.
+    pub password: SecretString,
+}
+
+/// Whether and how connections to MySQL are encrypted.
+#[derive(Clone, Debug, Default)]
+pub enum BackendTls {
+    /// Encrypted where the server offers it and the address is not loopback; any certificate.
+    #[default]
+    Preferred,
+    /// Always, and the certificate must come from these authorities (PEM).
+    Verified(Arc<[u8]>),
+}
+
+impl From<Credentials> for Account {
+    fn from(c: Credentials) -> Self {
+        Self { name: c.name, password: c.password.into() }
+    }
+}
+
+/// Why documents that are each valid do not make a snapshot together.
+#[derive(Clone, Debug, Eq, PartialEq, thiserror::Error)]
+pub enum SnapshotError {
+    /// The manifest and the topology disagree.
+    #[error("the manifest has {manifest} shards, the topology has {topology}")]
+    ShardCount {
+        /// What `spec.shards` says.
+        manifest: usize,
+        /// How many the topology lists.
+        topology: usize,
+    },
+    /// Nobody could log in, and no account could lease sequences.
+    #[error("the topology has no users")]
+    NoUsers,
+}
+
+impl Snapshot {
+    /// Joins a manifest and a topology.
+    ///
+    /// # Errors
+    /// If they contradict each other.
+    pub fn new(
+        uid: Option<String>,
+        spec: ShardingClusterSpec,
+        topology: Topology,
+        backend_tls: BackendTls,
+    ) -> Result<Self, SnapshotError> {
+        if usize::from(spec.shards) != topology.shards.len() {
+            return Err(SnapshotError::ShardCount {
+                manifest: spec.shards.into(),
+                topology: topology.shards.len(),
+            });
+        }
+        let first = topology.users.first().cloned();
+        let system = topology.system.or(first).ok_or(SnapshotError::NoUsers)?.into();
+        let users = topology.users.into_iter().map(|u| (u.name, u.password.into())).collect();
+        Ok(Self {
+            name: topology.metadata.name,
+            uid,
+            epoch: topology.epoch,
+            spec,
+            shards: topology.shards,
+            users,
+            system,
+            backend_tls,
+        })
+    }
+
+    /// The server of `shard` that takes writes, if it has one.
+    #[must_use]
+    pub fn primary(&self, shard: usize) -> Option<&Instance> {
+        self.shards.get(shard)?.instances.iter().find(|i| i.role == Role::Primary)
+    }
+}
+
+/// The current snapshot: cheap to read for every command, and a wake-up when it changes.
+#[derive(Debug)]
+pub struct Snapshots {
+    current: ArcSwap<Snapshot>,
+    changed: watch::Sender<u64>,
+}
+
+impl Snapshots {
+    /// Starts with a first snapshot.
+    #[must_use]
+    pub fn new(first: Snapshot) -> Self {
+        let changed = watch::Sender::new(first.epoch);
+        Self { current: ArcSwap::from_pointee(first), changed }
+    }
+
+    /// The current snapshot.
+    #[must_use]
+    pub fn load(&self) -> Arc<Snapshot> {
+        self.current.load_full()
+    }
+
+    /// Takes a new snapshot, unless it is older than the current one of the same cluster.
+    /// Answers whether it was taken.
+    pub fn publish(&self, next: Snapshot) -> bool {
+        let current = self.current.load();
+        if current.uid == next.uid && next.epoch < current.epoch {
+            return false;
+        }
+        let epoch = next.epoch;
+        self.current.store(Arc::new(next));
+        self.changed.send_replace(epoch);
+        true
+    }
+
+    /// Wakes when a new snapshot was taken.
+    #[must_use]
+    pub fn subscribe(&self) -> watch::Receiver<u64> {
+        self.changed.subscribe()
+    }
+}

@@ -1,0 +1,72 @@
+//! The sidecar's own connections: catalog, sequences, layout. One for each shard, opened when
+//! needed, never lent to a client.
+
+use remora_protocol::{CapabilityFlags, ErrPacket, Password, backend_wish};
+use secrecy::ExposeSecret;
+use tokio::sync::Mutex;
+
+use crate::backend::{Backend, BackendError, Ended, Login, Row};
+use crate::world::World;
+
+/// Connections of the system account.
+#[derive(Debug, Default)]
+pub struct System {
+    connections: Mutex<Vec<Option<Backend>>>,
+}
+
+impl System {
+    /// Runs a query on `shard` and gives its rows.
+    ///
+    /// # Errors
+    /// If the shard cannot be reached, or MySQL refuses.
+    pub async fn rows(&self, world: &World, shard: usize, sql: &str) -> Result<Vec<Row>, BackendError> {
+        let mut backend = self.take(world, shard).await?;
+        let rows = backend.rows(sql.as_bytes()).await?;
+        self.put_back(backend).await;
+        rows.map_err(|error| BackendError::Server { shard, error })
+    }
+
+    /// Runs a statement without rows on `shard`.
+    ///
+    /// # Errors
+    /// If the shard cannot be reached, or MySQL refuses.
+    pub async fn run(&self, world: &World, shard: usize, sql: &str) -> Result<Ended, BackendError> {
+        let mut backend = self.take(world, shard).await?;
+        let ended: Result<Ended, ErrPacket<'static>> =
+            backend.query(sql.as_bytes()).await?.finish().await?;
+        self.put_back(backend).await;
+        ended.map_err(|error| BackendError::Server { shard, error })
+    }
+
+    /// Takes the resting connection, or opens one: callers do not wait for each other.
+    async fn take(&self, world: &World, shard: usize) -> Result<Backend, BackendError> {
+        let resting = self.connections.lock().await.get_mut(shard).and_then(Option::take);
+        if let Some(mut backend) = resting
+            && !backend.is_gone()
+        {
+            return Ok(backend);
+        }
+        let account = &world.snapshot.system;
+        let login = Login {
+            user: account.name.clone().into_bytes(),
+            password: Password::new(account.password.expose_secret().as_bytes()),
+            database: None,
+            capabilities: backend_wish(CapabilityFlags::CLIENT_DEPRECATE_EOF),
+            collation: UTF8MB4,
+            attributes: vec![(b"program_name".to_vec(), b"remora-sidecar".to_vec())],
+        };
+        world.connect(shard, login).await
+    }
+
+    async fn put_back(&self, backend: Backend) {
+        let shard = backend.shard();
+        let mut connections = self.connections.lock().await;
+        if connections.len() <= shard {
+            connections.resize_with(shard + 1, || None);
+        }
+        connections[shard] = Some(backend);
+    }
+}
+
+/// utf8mb4_0900_ai_ci.
+const UTF8MB4: u8 = 255;
