@@ -25,7 +25,7 @@ impl Lexer<'_> {
                 if length > 0 && !is(self.byte(end), IDENTIFIER) {
                     return Some((kind, end));
                 }
-                return Some((TokenKind::Word, self.past(at, IDENTIFIER)));
+                return Some(self.word());
             }
         }
         let end = self.past(at, DIGIT);
@@ -33,9 +33,9 @@ impl Lexer<'_> {
             b'.' => self.fraction(end + 1),
             b'e' | b'E' => match self.exponent(end + 1) {
                 Some(end) => Some((TokenKind::Float, end)),
-                None => Some((TokenKind::Word, self.past(at, IDENTIFIER))),
+                None => Some(self.word()),
             },
-            next if is(next, IDENTIFIER) => Some((TokenKind::Word, self.past(at, IDENTIFIER))),
+            next if is(next, IDENTIFIER) => Some(self.word()),
             _ => Some((integer_kind(&self.sql[at..end]), end)),
         }
     }

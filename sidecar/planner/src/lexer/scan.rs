@@ -3,7 +3,7 @@
 use super::comment::Gap;
 use super::mode::SqlMode;
 use super::start::Start;
-use super::table::{COMPARISON, DIGIT, IDENTIFIER, is, is_charset};
+use super::table::{ASCII_NAME, COMPARISON, DIGIT, IDENTIFIER, is, is_charset};
 use super::token::{Token, TokenKind};
 
 /// The version that `/*!NNNNN … */` is compared with: that of the servers we run, 9.7.4.
@@ -73,6 +73,29 @@ impl<'a> Lexer<'a> {
         at
     }
 
+    /// The word that begins here.
+    #[inline]
+    pub(super) fn word(&self) -> (TokenKind, usize) {
+        let end = self.past(self.at, ASCII_NAME);
+        if self.byte(end) < 0x80 {
+            (TokenKind::Word, end)
+        } else {
+            self.wide_word(end)
+        }
+    }
+
+    /// A word with bytes beyond ASCII. What is not UTF-8 are letters in one character set and
+    /// blanks in another (0xA0 in latin1): a word with such bytes is not read.
+    #[cold]
+    fn wide_word(&self, at: usize) -> (TokenKind, usize) {
+        let end = self.past(at, IDENTIFIER);
+        if std::str::from_utf8(&self.sql[self.at..end]).is_ok() {
+            (TokenKind::Word, end)
+        } else {
+            self.unread()
+        }
+    }
+
     fn emit(&mut self, kind: TokenKind, end: usize) -> Token {
         let token = Token {
             kind,
@@ -99,9 +122,7 @@ impl<'a> Lexer<'a> {
             b'=' if !is(next, COMPARISON) => Some((TokenKind::Equal, at + 1)),
             b'.' if !is(next, DIGIT) => Some((TokenKind::Dot, at + 1)),
             b'*' if self.version_comment.is_none() => Some((TokenKind::Star, at + 1)),
-            b'x' | b'X' | b'b' | b'B' | b'n' | b'N' if next != b'\'' => {
-                Some((TokenKind::Word, self.past(at + 1, IDENTIFIER)))
-            }
+            b'x' | b'X' | b'b' | b'B' | b'n' | b'N' if next != b'\'' => Some(self.word()),
             _ => None,
         }
     }
@@ -142,9 +163,7 @@ impl<'a> Lexer<'a> {
         let one = |kind| Some((kind, at + 1));
         let two = |kind| Some((kind, at + 2));
         match byte {
-            _ if self.name_follows() && is(byte, IDENTIFIER) => {
-                Some((K::Word, self.past(at, IDENTIFIER)))
-            }
+            _ if self.name_follows() && is(byte, IDENTIFIER) => Some(self.word()),
             b'0'..=b'9' => self.number(),
             b'x' | b'X' if next == b'\'' => self.quoted_digits(K::Hex),
             b'b' | b'B' if next == b'\'' => self.quoted_digits(K::Bit),
@@ -153,9 +172,13 @@ impl<'a> Lexer<'a> {
                 let end = self.past(at, IDENTIFIER);
                 let qualified = self.byte(end) == b'.' && is(self.byte(end + 1), IDENTIFIER);
                 let introducer = !qualified && is_charset(&self.sql[at + 1..end]);
-                Some((if introducer { K::Introducer } else { K::Word }, end))
+                if introducer {
+                    Some((K::Introducer, end))
+                } else {
+                    Some(self.word())
+                }
             }
-            _ if is(byte, IDENTIFIER) => Some((K::Word, self.past(at, IDENTIFIER))),
+            _ if is(byte, IDENTIFIER) => Some(self.word()),
             b'"' if self.mode.ansi_quotes => Some((K::QuotedIdentifier, self.doubled(at)?)),
             b'\'' | b'"' => Some((K::String, self.string(at)?)),
             b'`' => Some((K::QuotedIdentifier, self.doubled(at)?)),
@@ -212,7 +235,7 @@ impl Iterator for Lexer<'_> {
                     self.at += 1;
                     continue;
                 }
-                Start::Word => (TokenKind::Word, self.past(at + 1, IDENTIFIER)),
+                Start::Word => self.word(),
                 Start::Mark(kind) => (kind, at + 1),
                 Start::Maybe => match self.short(byte) {
                     Some(found) => found,

@@ -2,6 +2,8 @@
 
 /// The byte continues an identifier without quotes.
 pub(super) const IDENTIFIER: u8 = 1;
+/// The byte continues an identifier without quotes, and is ASCII.
+pub(super) const ASCII_NAME: u8 = 16;
 /// The byte is blank to MySQL.
 pub(super) const BLANK: u8 = 2;
 /// The byte is a decimal digit.
@@ -16,6 +18,9 @@ const fn classes() -> [u8; 256] {
         let b = i as u8;
         if b.is_ascii_alphanumeric() || b == b'_' || b == b'$' || b >= 0x80 {
             table[i] |= IDENTIFIER;
+            if b < 0x80 {
+                table[i] |= ASCII_NAME;
+            }
         }
         if b.is_ascii_digit() {
             table[i] |= DIGIT;

@@ -254,6 +254,20 @@ fn bytes_without_meaning_end_the_statement() {
 }
 
 #[test]
+fn words_that_are_not_utf8_are_not_read() {
+    let last = |sql: &[u8]| {
+        Lexer::new(sql, SqlMode::default())
+            .last()
+            .map(|token| token.kind)
+    };
+    assert_eq!(last(b"a OR\xa0b"), Some(K::Unread));
+    assert_eq!(last(b"t.\xe9"), Some(K::Unread));
+    assert_eq!(last(b"`\xe9`"), Some(K::QuotedIdentifier));
+    assert_eq!(last(b"'\xe9'"), Some(K::String));
+    assert_eq!(last("é.日本".as_bytes()), Some(K::Word));
+}
+
+#[test]
 fn a_last_nul_is_the_end() {
     assert_eq!(code("select 1\0"), "select 1");
     assert_eq!(code("select 1 -- \0"), "select 1");

@@ -102,7 +102,7 @@ pub enum TokenKind {
     /// The range runs to the end of the text, and no token follows.
     Invalid,
     /// Bytes that MySQL may read, but only by accident: a NUL, `--` right before a comment, a
-    /// version comment inside another. They are not read here: the statement must be refused.
+    /// version comment inside another, a word that is not UTF-8. They are not read here: the statement must be refused.
     /// The range runs to the end of the text, and no token follows.
     Unread,
 }
