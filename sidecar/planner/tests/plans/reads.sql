@@ -1,0 +1,72 @@
+## by key
+SELECT * FROM orders WHERE id = 1
+select * from orders where id=2 -- trailing
+SELECT * FROM orders WHERE 3 = id;
+SELECT o.* FROM orders AS o WHERE o.id = 1
+SELECT orders.id, orders.customer FROM orders WHERE orders.id = 1
+SELECT * FROM `orders` WHERE `id` = 1 FOR UPDATE
+SELECT * FROM shop.orders WHERE shop.orders.id = 1 ORDER BY shop.orders.customer
+SELECT shop.orders.* FROM shop.orders WHERE id = 1
+SELECT * FROM orders WHERE id = '1'
+SELECT * FROM orders WHERE id = '01'
+SELECT * FROM orders WHERE id = 1.0
+SELECT * FROM orders WHERE id = 1.5
+SELECT * FROM orders WHERE id = -1
+SELECT * FROM orders WHERE id = 18446744073709551615
+SELECT * FROM orders WHERE id = TRUE
+SELECT * FROM orders WHERE id = 0x01
+SELECT * FROM orders WHERE id = ''
+SELECT * FROM orders WHERE id = NULL
+SELECT * FROM orders WHERE id <=> 1
+SELECT * FROM orders WHERE id IN (1)
+SELECT * FROM orders WHERE (id, customer) = (1, 'x')
+SELECT * FROM orders WHERE (customer, id) IN (('x', 1))
+SELECT * FROM orders WHERE (id) = (1) AND amount > 3
+SELECT * FROM orders WHERE id = 1 OR id = 1
+SELECT * FROM orders WHERE id = 1 OR 0
+SELECT * FROM orders WHERE id = 1 AND id = 4
+SELECT * FROM orders WHERE id = 1 AND FALSE
+SELECT * FROM orders WHERE id = ? -- params: 1
+SELECT * FROM orders WHERE id = ? -- params: '1'
+SELECT * FROM orders WHERE id = ? -- params: NULL
+SELECT * FROM orders WHERE customer = ? AND id = ? LIMIT ? -- params: 'x', 1, 5
+SELECT * FROM account WHERE name = 'Bob'
+SELECT * FROM account WHERE name = 'BOB'
+SELECT * FROM account WHERE name = 1
+SELECT * FROM account WHERE name = 'a' 'b'
+SELECT /*+ MAX_EXECUTION_TIME(1000) */ * FROM orders USE INDEX (PRIMARY) WHERE id = 1
+SELECT /*!80000 SQL_NO_CACHE */ * FROM orders WHERE id = 1
+SELECT id, COUNT(*) OVER (PARTITION BY customer) FROM orders WHERE id = 1
+SELECT MAX(amount), GROUP_CONCAT(customer) FROM orders WHERE id = 1 HAVING COUNT(*) > 0
+SELECT * FROM orders WHERE id = 1 LOCK IN SHARE MODE
+SELECT * FROM orders WHERE id = 1 UNION SELECT * FROM orders WHERE id = 1
+SELECT * FROM orders o WHERE o.id = 1 AND EXISTS (SELECT 1 FROM payment p WHERE p.order_id = 1)
+WITH x AS (SELECT * FROM orders WHERE id = 1) SELECT * FROM x
+SELECT * FROM (SELECT id FROM orders WHERE id = 1) AS d
+SELECT CONNECTION_ID(), id FROM orders WHERE id = 1
+SELECT id INTO @x FROM orders WHERE id = 1
+## not sharded
+SELECT 1
+SELECT @@version_comment LIMIT 1
+SELECT CONNECTION_ID()
+SELECT CONNECTION_ID() + 1, LAST_INSERT_ID()
+SELECT CONNECTION_ID() AS c
+SELECT GET_LOCK('x', 1)
+SELECT @a := 1
+SELECT * FROM note WHERE id = 1
+SELECT * FROM note, country
+SELECT * FROM country
+SELECT * FROM country FOR UPDATE
+SELECT * FROM other.orders
+SELECT * FROM information_schema.PROCESSLIST
+SELECT * FROM future WHERE id = 5
+## refused
+SELECT * FROM orders JOIN note ON orders.id = note.id WHERE orders.id = 1
+SELECT * FROM orders WHERE id = 1 UNION SELECT * FROM orders WHERE id = 2
+SELECT * FROM shop__0001.orders
+TABLE orders
+SELECT * FROM orders PROCEDURE ANALYSE()
+SELECT * FROM orders WHERE id = 1; SELECT 1
+SELECT * FROM orders WHERE 'open
+WITH orders AS (SELECT 1) SELECT * FROM orders
+SELECT * FROM orders WHERE id = (SELECT MAX(order_id) FROM payment)
