@@ -11,7 +11,7 @@ fuzz_target!(|input: (bool, bool, &[u8])| {
     let mut tokens = Vec::new();
     for token in Lexer::new(sql, mode) {
         assert!(token.start as usize >= end && token.end >= token.start);
-        assert!(tokens.last() != Some(&TokenKind::Invalid));
+        assert!(!tokens.last().copied().is_some_and(TokenKind::is_broken));
         end = token.end as usize;
         assert!(end <= sql.len());
         tokens.push(token.kind);
@@ -22,7 +22,7 @@ fuzz_target!(|input: (bool, bool, &[u8])| {
         at = range.end;
     }
     assert!(complexity(sql, mode).longest_run <= tokens.len());
-    if tokens.last() != Some(&TokenKind::Invalid) {
+    if !tokens.last().copied().is_some_and(TokenKind::is_broken) {
         let copy = shadow(sql, mode);
         tokens.retain(|kind| *kind != TokenKind::Hint);
         assert!(Lexer::new(&copy, mode).map(|token| token.kind).eq(tokens));

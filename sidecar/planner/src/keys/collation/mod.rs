@@ -88,32 +88,6 @@ impl Collation {
             .find(|collation| collation.name() == name)
     }
 
-    /// The collation that a column has whose character set alone is declared.
-    #[must_use]
-    pub fn default_of(charset: &str) -> Option<&'static str> {
-        match Charset::named(charset) {
-            Charset::Utf8mb4 => Some("utf8mb4_0900_ai_ci"),
-            Charset::Utf8mb3 => Some("utf8mb3_general_ci"),
-            Charset::Latin1 => Some("latin1_swedish_ci"),
-            Charset::Ascii => Some("ascii_general_ci"),
-            Charset::Binary => Some("binary"),
-            Charset::Other => None,
-        }
-    }
-
-    /// The collation of a column that is declared BINARY besides its character set.
-    #[must_use]
-    pub fn binary_of(charset: &str) -> Option<&'static str> {
-        match Charset::named(charset) {
-            Charset::Utf8mb4 => Some("utf8mb4_bin"),
-            Charset::Utf8mb3 => Some("utf8mb3_bin"),
-            Charset::Latin1 => Some("latin1_bin"),
-            Charset::Ascii => Some("ascii_bin"),
-            Charset::Binary => Some("binary"),
-            Charset::Other => None,
-        }
-    }
-
     /// All names, for messages.
     pub(super) fn names() -> String {
         Self::ALL.map(Self::name).join(", ")
