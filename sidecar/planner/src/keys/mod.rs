@@ -35,7 +35,7 @@ pub use collation::Collation;
 pub use constant::Constant;
 pub use convert::{Conversion, Origin, Purpose};
 pub use declared::{IntegerType, KeyType, KeyTypeError};
-pub use hash::{hash, hash_columns};
+pub use hash::hash;
 
 #[cfg(test)]
 mod tests;

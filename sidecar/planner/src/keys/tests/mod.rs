@@ -354,12 +354,6 @@ fn other_types_and_collations_are_refused_by_name() {
     insta::assert_snapshot!(refused("timestamp(3)", None), @"a column of type TIMESTAMP(3) cannot be a sharding key: use an integer, DECIMAL, YEAR, DATE, DATETIME, CHAR, VARCHAR, BINARY or VARBINARY");
 }
 
-#[test]
-fn keys_of_several_columns_keep_their_columns_apart() {
-    assert_eq!(hash_columns(&[b"ab"]), hash(b"ab"));
-    assert_ne!(hash_columns(&[b"a", b"bc"]), hash_columns(&[b"ab", b"c"]));
-}
-
 proptest::proptest! {
     #[test]
     fn no_constant_makes_a_conversion_panic(
