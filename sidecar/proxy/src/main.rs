@@ -11,6 +11,8 @@ use crate::arguments::{Arguments, Command};
 fn main() -> anyhow::Result<()> {
     let Command::Run(arguments) = Arguments::parse().command;
     start_logs(arguments.log_format).map_err(anyhow::Error::from_boxed)?;
-    let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
+    let runtime = tokio::runtime::Builder::new_multi_thread()
+        .enable_all()
+        .build()?;
     runtime.block_on(run::run(arguments))
 }

@@ -24,12 +24,20 @@ pub async fn connect_socket(
     path: &Path,
     login: Login,
 ) -> Result<Backend, BackendError> {
-    let timed_out = |_| BackendError::Connect { shard, reason: "timed out".to_owned() };
-    tokio::time::timeout(TIMEOUT, attempt(shard, path, login)).await.map_err(timed_out)?
+    let timed_out = |_| BackendError::Connect {
+        shard,
+        reason: "timed out".to_owned(),
+    };
+    tokio::time::timeout(TIMEOUT, attempt(shard, path, login))
+        .await
+        .map_err(timed_out)?
 }
 
 async fn attempt(shard: usize, path: &Path, login: Login) -> Result<Backend, BackendError> {
-    let refused = |e: io::Error| BackendError::Connect { shard, reason: e.kind().to_string() };
+    let refused = |e: io::Error| BackendError::Connect {
+        shard,
+        reason: e.kind().to_string(),
+    };
     let lost = |source: io::Error| BackendError::Lost { shard, source };
     let stream = UnixStream::connect(path).await.map_err(refused)?;
     let mut channel = Channel::new(Stream::Unix(stream));
@@ -57,7 +65,13 @@ async fn attempt(shard: usize, path: &Path, login: Login) -> Result<Backend, Bac
         channel.write(&out).await.map_err(lost)?;
         out.clear();
         if let ClientStep::Done(identity) = step {
-            return Ok(Backend::new(shard, channel, codec, identity, login.database));
+            return Ok(Backend::new(
+                shard,
+                channel,
+                codec,
+                identity,
+                login.database,
+            ));
         }
     }
 }

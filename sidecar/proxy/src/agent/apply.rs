@@ -1,0 +1,167 @@
+//! Carrying out the orders, in one go.
+
+use std::path::Path;
+use std::time::Duration;
+
+use remora_discovery::{Account, AgentOrders, Snapshot as Told};
+
+use super::sql::{ask, rows, run, text};
+use super::{AgentError, accounts, layout_row, seal::Sealer, socket, workload};
+use crate::backend::{Backend, BackendError};
+use crate::{layout, sequence};
+
+/// The longest that it may take: thousands of schemas on a slow disk.
+pub(super) const TIMEOUT: Duration = Duration::from_secs(300);
+/// The agent's own account, which takes over from root.
+const AGENT: &str = "remora_agent";
+/// The schema or the table is not there.
+const MISSING: [u16; 2] = [1049, 1146];
+
+/// The orders are carried out.
+#[derive(Debug)]
+pub(super) struct Applied {
+    /// The agent's connection, to watch mysqld by.
+    pub(super) backend: Backend,
+    /// The lowest epoch that the shard takes from now on.
+    pub(super) epoch: u64,
+}
+
+/// Makes mysqld what was ordered.
+///
+/// # Errors
+/// If mysqld does not answer or refuses, or the rows are not those of the manifest: then
+/// nothing was touched.
+pub(super) async fn apply(
+    path: &Path,
+    told: &Told,
+    orders: &AgentOrders,
+) -> Result<Applied, AgentError> {
+    let own = orders
+        .accounts
+        .iter()
+        .find(|account| account.name == AGENT)
+        .ok_or_else(|| AgentError::Layout(format!("the orders name no account {AGENT}")))?;
+    let mut backend = enter(path, own).await?;
+    // Literals are written for an empty sql_mode.
+    run(&mut backend, "SET sql_mode", "SET SESSION sql_mode = ''").await?;
+    let epoch = lay_out(&mut backend, told, orders).await?;
+    make_accounts(&mut backend, orders, own).await?;
+    make_schemas(&mut backend, told).await?;
+    let backend = lock_root(backend, path, own).await?;
+    Ok(Applied { backend, epoch })
+}
+
+/// Logs in as the agent; on a server that was just initialised, as root, who has no password
+/// there. An agent that cannot log in because it is locked was left half made.
+async fn enter(path: &Path, own: &Account) -> Result<Backend, AgentError> {
+    match socket::log_in(path, AGENT, &own.password).await {
+        Ok(backend) => Ok(backend),
+        Err(as_agent) => socket::log_in(path, "root", "")
+            .await
+            // Of the two refusals the agent's is the one that someone can do something about.
+            .map_err(|as_root| match as_root {
+                BackendError::Lost { .. } => socket::refusal(as_root),
+                _ => socket::refusal(as_agent),
+            }),
+    }
+}
+
+/// Checks the layout row, and writes it. It comes before everything else, since rows of
+/// another layout mean that nothing may be touched.
+async fn lay_out(
+    backend: &mut Backend,
+    told: &Told,
+    orders: &AgentOrders,
+) -> Result<u64, AgentError> {
+    let held = match rows(backend, layout_row::READ).await? {
+        Ok(rows) => rows.first().map(layout_row::held),
+        Err(error) if MISSING.contains(&error.code) => None,
+        Err(error) => {
+            return Err(AgentError::Refused {
+                what: "reading the layout",
+                error,
+            });
+        }
+    };
+    if held.is_none() {
+        refuse_foreign_rows(backend, told).await?;
+    }
+    let verdict = layout_row::verdict(held.as_ref(), orders, &told.identity)?;
+    for (what, sql) in [
+        ("CREATE DATABASE remora", sequence::CREATE_SCHEMA),
+        ("CREATE TABLE remora.layout", layout::CREATE_TABLE),
+        ("CREATE TABLE remora.sequence", sequence::CREATE_TABLE),
+    ] {
+        run(backend, what, sql).await?;
+    }
+    if let Some(write) = &verdict.write {
+        run(backend, "writing the layout", write).await?;
+    }
+    Ok(verdict.epoch)
+}
+
+async fn refuse_foreign_rows(backend: &mut Backend, told: &Told) -> Result<(), AgentError> {
+    let count = workload::count_tables(&workload::schemas(&told.spec));
+    let counted = ask(backend, "counting tables", &count).await?;
+    match counted.first().map(|row| text(row, 0)).as_deref() {
+        Some("0") => Ok(()),
+        _ => Err(AgentError::Layout(format!(
+            "the server has tables in database {}, and no row in remora.layout that says how \
+             they are laid out: use an empty volume, and load the rows through Remora",
+            told.spec.database
+        ))),
+    }
+}
+
+/// Makes the accounts. They are each server's own and not part of its binary log, where later
+/// replicas would meet them a second time.
+async fn make_accounts(
+    backend: &mut Backend,
+    orders: &AgentOrders,
+    own: &Account,
+) -> Result<(), AgentError> {
+    let listed = ask(backend, "listing accounts", accounts::LIST).await?;
+    let known = listed
+        .iter()
+        .map(|row| accounts::known(text(row, 0), text(row, 1), &text(row, 2)))
+        .collect();
+    let steps = accounts::steps(&known, &orders.accounts, &Sealer::new(&own.password));
+    if steps.is_empty() {
+        return Ok(());
+    }
+    run(backend, "SET sql_log_bin", "SET SESSION sql_log_bin = 0").await?;
+    for (what, sql) in &steps {
+        run(backend, what, sql).await?;
+    }
+    run(backend, "SET sql_log_bin", "SET SESSION sql_log_bin = 1").await
+}
+
+async fn make_schemas(backend: &mut Backend, told: &Told) -> Result<(), AgentError> {
+    let there = ask(backend, "listing schemas", workload::LIST).await?;
+    let there = there.iter().map(|row| text(row, 0)).collect();
+    let wanted = workload::schemas(&told.spec);
+    for sql in workload::missing(&wanted, &there) {
+        run(backend, "CREATE DATABASE", &sql).await?;
+    }
+    Ok(())
+}
+
+/// Locks root out, who has no password, by the hand of the agent: that proves that the agent's
+/// own account works before the last other way in is closed.
+async fn lock_root(backend: Backend, path: &Path, own: &Account) -> Result<Backend, AgentError> {
+    backend.quit().await;
+    let mut backend = socket::log_in(path, AGENT, &own.password)
+        .await
+        .map_err(socket::refusal)?;
+    let open = "SELECT 1 FROM mysql.user \
+         WHERE user = 'root' AND host = 'localhost' AND account_locked = 'N'";
+    if !ask(&mut backend, "looking at root", open).await?.is_empty() {
+        for sql in [
+            "SET SESSION sql_log_bin = 0",
+            "ALTER USER root@localhost ACCOUNT LOCK",
+        ] {
+            run(&mut backend, "locking root", sql).await?;
+        }
+    }
+    Ok(backend)
+}

@@ -1,0 +1,208 @@
+//! The agent of a MySQL pod: makes its own mysqld what the operator ordered, and says how it
+//! fares. It speaks to it by the Unix socket alone.
+//!
+//! Everything it does may be done twice, and it may be killed between any two statements: the
+//! next start does what is missing.
+
+mod accounts;
+mod apply;
+mod layout_row;
+mod seal;
+mod socket;
+mod sql;
+mod workload;
+
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::Duration;
+
+use remora_discovery::{AgentHealth, Snapshot as Told};
+use remora_protocol::{Command, Reply};
+use tokio::sync::watch;
+
+use self::apply::{Applied, apply};
+use crate::backend::Backend;
+
+/// How often mysqld is asked whether it lives, and looked for when it does not.
+const PULSE: Duration = Duration::from_secs(1);
+/// How long an order that mysqld refused rests before it is tried again.
+const AGAIN: Duration = Duration::from_secs(5);
+/// mysqld may be stopped (SIGSTOP, a stalled disk) with its socket still there.
+const PATIENCE: Duration = Duration::from_secs(5);
+
+/// Why orders were not carried out.
+#[derive(Debug, thiserror::Error)]
+enum AgentError {
+    /// mysqld does not answer.
+    #[error("mysqld does not answer: {0}")]
+    Silent(String),
+    /// mysqld refuses a statement, which is described rather than quoted: it may hold a
+    /// password.
+    #[error("mysqld refuses {what}: {error}")]
+    Refused {
+        /// What the statement would have done.
+        what: &'static str,
+        /// MySQL's error.
+        error: remora_protocol::ErrPacket<'static>,
+    },
+    /// The server's rows are not those that the manifest describes. Nothing was touched.
+    #[error("{0}")]
+    Layout(String),
+    /// The snapshot is older than what the shard has seen.
+    #[error(
+        "the shard has seen epoch {least}, and the snapshot has {got}: waiting for a newer one"
+    )]
+    Stale {
+        /// The lowest epoch that the shard takes.
+        least: u64,
+        /// The snapshot's.
+        got: u64,
+    },
+}
+
+/// The agent of one mysqld.
+#[derive(Debug)]
+pub struct Agent {
+    socket: PathBuf,
+    told: watch::Receiver<Option<Arc<Told>>>,
+    health: watch::Sender<Option<AgentHealth>>,
+}
+
+impl Agent {
+    /// The agent of the mysqld behind `socket`.
+    #[must_use]
+    pub fn new(
+        socket: PathBuf,
+        told: watch::Receiver<Option<Arc<Told>>>,
+        health: watch::Sender<Option<AgentHealth>>,
+    ) -> Self {
+        Self {
+            socket,
+            told,
+            health,
+        }
+    }
+
+    /// Works until the operator's channel is gone, which is when the process ends.
+    pub async fn run(mut self) {
+        loop {
+            let told = self.told.borrow_and_update().clone();
+            let rest = match told {
+                Some(told) => self.serve(&told).await,
+                // Without orders there is no password to ask mysqld anything with.
+                None => None,
+            };
+            let orders = self.told.changed();
+            let changed = match rest {
+                Some(rest) => match tokio::time::timeout(rest, orders).await {
+                    Ok(changed) => changed,
+                    Err(_) => Ok(()),
+                },
+                None => orders.await,
+            };
+            if changed.is_err() {
+                return;
+            }
+        }
+    }
+
+    /// Carries out one snapshot's orders and watches mysqld under them, until it is gone or
+    /// refuses, or other orders come. Answers how long to rest; `None`: until other orders.
+    async fn serve(&mut self, told: &Told) -> Option<Duration> {
+        let orders = told.agent.as_ref()?;
+        let attempt = apply(&self.socket, told, orders);
+        match tokio::time::timeout(apply::TIMEOUT, attempt).await {
+            Ok(Ok(Applied { mut backend, epoch })) => {
+                self.say(AgentHealth {
+                    mysqld: true,
+                    bootstrapped: true,
+                    reason: String::new(),
+                    least_epoch: epoch,
+                });
+                self.watch_pulse(&mut backend).await;
+                Some(PULSE)
+            }
+            Ok(Err(error)) => {
+                let rest = if matches!(error, AgentError::Silent(_)) {
+                    PULSE
+                } else {
+                    AGAIN
+                };
+                self.say(failed(&error));
+                Some(rest)
+            }
+            Err(_) => {
+                self.say(failed(&AgentError::Silent("it takes too long".to_owned())));
+                Some(PULSE)
+            }
+        }
+    }
+
+    /// Returns when mysqld is gone, or when there are other orders.
+    async fn watch_pulse(&mut self, backend: &mut Backend) {
+        loop {
+            tokio::select! {
+                () = tokio::time::sleep(PULSE) => {}
+                _ = self.told.changed() => {
+                    // Seen again by `run`, which looks before it waits.
+                    self.told.mark_changed();
+                    return;
+                }
+            }
+            let ping = async {
+                backend
+                    .command(&Command::Ping, Reply::Command)
+                    .await?
+                    .finish()
+                    .await
+            };
+            match tokio::time::timeout(PATIENCE, ping).await {
+                Ok(Ok(_)) => {}
+                Ok(Err(_)) | Err(_) => {
+                    let silent = AgentError::Silent("it went away".to_owned());
+                    let least_epoch = self.least_epoch();
+                    self.say(AgentHealth {
+                        least_epoch,
+                        ..failed(&silent)
+                    });
+                    return;
+                }
+            }
+        }
+    }
+
+    fn least_epoch(&self) -> u64 {
+        self.health
+            .borrow()
+            .as_ref()
+            .map_or(0, |health| health.least_epoch)
+    }
+
+    /// Reports, and logs what changed.
+    fn say(&self, next: AgentHealth) {
+        self.health.send_if_modified(|health| {
+            if health.as_ref() == Some(&next) {
+                return false;
+            }
+            if next.bootstrapped {
+                tracing::info!("mysqld is as ordered");
+            } else {
+                tracing::warn!(reason = %next.reason, "mysqld is not as ordered");
+            }
+            *health = Some(next);
+            true
+        });
+    }
+}
+
+fn failed(error: &AgentError) -> AgentHealth {
+    AgentHealth {
+        mysqld: !matches!(error, AgentError::Silent(_)),
+        bootstrapped: false,
+        reason: error.to_string(),
+        least_epoch: match error {
+            AgentError::Stale { least, .. } => *least,
+            _ => 0,
+        },
+    }
+}

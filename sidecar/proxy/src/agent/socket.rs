@@ -1,0 +1,41 @@
+//! Logging in to the pod's own mysqld, by its Unix socket.
+
+use std::path::Path;
+
+use remora_protocol::{CapabilityFlags, Password, backend_wish};
+
+use super::AgentError;
+use crate::backend::{Backend, BackendError, Login, connect_socket};
+
+/// Logs in as an account of localhost.
+pub(super) async fn log_in(
+    socket: &Path,
+    user: &str,
+    password: &str,
+) -> Result<Backend, BackendError> {
+    let login = Login {
+        user: user.as_bytes().to_vec(),
+        password: Password::new(password.as_bytes()),
+        database: None,
+        capabilities: backend_wish(CapabilityFlags::CLIENT_DEPRECATE_EOF),
+        collation: UTF8MB4,
+        attributes: vec![(b"program_name".to_vec(), b"remora-agent".to_vec())],
+    };
+    connect_socket(OWN, socket, login).await
+}
+
+/// What an error while connecting means: silence, or a refusal to let someone in.
+pub(super) fn refusal(error: BackendError) -> AgentError {
+    match error {
+        BackendError::Server { error, .. } => AgentError::Refused {
+            what: "the agent's login",
+            error,
+        },
+        other => AgentError::Silent(other.to_string()),
+    }
+}
+
+/// In errors of this connection the shard is never shown.
+const OWN: usize = 0;
+/// utf8mb4_0900_ai_ci.
+const UTF8MB4: u8 = 255;

@@ -1,0 +1,16 @@
+//! What the process tells about itself: logs and metrics. Neither ever holds a value of a row,
+//! a statement's text or a credential.
+
+mod command_kind;
+mod error_class;
+mod histogram;
+mod logs;
+mod metrics;
+mod shards;
+
+pub use command_kind::CommandKind;
+pub use error_class::ErrorClass;
+pub use histogram::Latencies;
+pub use logs::{LogFormat, start_logs};
+pub use metrics::{Metrics, OpenGuard, Route};
+pub use shards::Shards;
