@@ -39,13 +39,21 @@ pub fn crd_yaml() -> Result<String, serde_saphyr::ser::Error> {
 /// Adapts what Rust says to what Kubernetes reads. The apiserver warns about formats of Rust's
 /// integers, and the bounds say the same; `kubectl explain` breaks lines by itself.
 fn adapt(schema: &mut JSONSchemaProps) {
-    if schema.format.as_deref().is_some_and(|format| format.starts_with("uint")) {
+    if schema
+        .format
+        .as_deref()
+        .is_some_and(|format| format.starts_with("uint"))
+    {
         schema.format = None;
     }
     if let Some(description) = &mut schema.description {
         *description = unwrapped(description);
     }
-    for property in schema.properties.iter_mut().flat_map(|properties| properties.values_mut()) {
+    for property in schema
+        .properties
+        .iter_mut()
+        .flat_map(|properties| properties.values_mut())
+    {
         adapt(property);
     }
     if let Some(JSONSchemaPropsOrArray::Schema(items)) = &mut schema.items {
@@ -58,8 +66,10 @@ fn adapt(schema: &mut JSONSchemaProps) {
 
 /// Paragraphs without the line breaks of a source file.
 fn unwrapped(text: &str) -> String {
-    let paragraphs: Vec<_> =
-        text.split("\n\n").map(|p| p.lines().map(str::trim).collect::<Vec<_>>().join(" ")).collect();
+    let paragraphs: Vec<_> = text
+        .split("\n\n")
+        .map(|p| p.lines().map(str::trim).collect::<Vec<_>>().join(" "))
+        .collect();
     paragraphs.join("\n\n")
 }
 

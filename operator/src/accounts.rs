@@ -52,8 +52,10 @@ pub fn accounts<'a>(
                 // To make the schemas of new physical tables, and to see columns' types in
                 // INFORMATION_SCHEMA without reading a row.
                 "CREATE, REFERENCES ON *.*",
-                // To lease blocks of sequences, and to check the layout.
-                "SELECT, INSERT, UPDATE ON `remora`.*",
+                // To lease blocks of sequences.
+                "SELECT, INSERT, UPDATE ON `remora`.`sequence`",
+                // To check that the rows are where the manifest says.
+                "SELECT ON `remora`.`layout`",
             ],
         ),
     ];

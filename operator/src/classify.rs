@@ -106,7 +106,7 @@ pub fn classify(wanted: Wanted<'_>, seen: &Observations, now: Timestamp) -> Verd
         shards,
         ..before
     };
-    let findings = findings(&status, restart);
+    let findings = findings(&status, restart.as_deref());
     let changed = settle(cluster, &mut status, findings, now);
     Verdict {
         actions,
@@ -237,7 +237,7 @@ fn trouble(was: Option<&ShardStatus>, seen: &Observations, shard: u16) -> Option
     Some(reason)
 }
 
-fn findings(status: &ShardingClusterStatus, restart: Option<String>) -> Vec<Finding> {
+fn findings(status: &ShardingClusterStatus, restart: Option<&str>) -> Vec<Finding> {
     let down: Vec<_> = status.shards.iter().filter(|shard| !shard.ready).collect();
     let text = |shards: &[&ShardStatus]| {
         let shards = shards
@@ -247,7 +247,7 @@ fn findings(status: &ShardingClusterStatus, restart: Option<String>) -> Vec<Find
     };
     // A shard that never served is not degraded, it is on its way.
     let (lost, fresh): (Vec<_>, Vec<_>) = down.iter().partition(|shard| !shard.primary.is_empty());
-    let progressing = match (&restart, fresh.is_empty()) {
+    let progressing = match (restart, fresh.is_empty()) {
         (Some(pod), _) => (true, "Restarting", format!("replacing pod {pod}")),
         (None, false) => (true, "Creating", text(&fresh)),
         (None, true) => (false, "UpToDate", "nothing to change".to_owned()),

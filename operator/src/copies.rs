@@ -12,7 +12,7 @@ use crate::access::{Applicant, granted_users};
 use crate::act::ActError;
 use crate::build::{self, Kind, Object, ObjectKey, stamp};
 use crate::names::{CLUSTER_NAMESPACE, Names, OPERATOR};
-use crate::secrets::{SecretError, ClusterSecrets};
+use crate::secrets::{ClusterSecrets, SecretError};
 
 /// The users whose Secrets belong into a namespace with these labels: those granted to any of
 /// its service accounts.
@@ -88,8 +88,7 @@ pub async fn copy(
             }
         }
         let parameters = PatchParams::apply(OPERATOR).force();
-        api
-            .patch(&key.name, &parameters, &Patch::Apply(&copy))
+        api.patch(&key.name, &parameters, &Patch::Apply(&copy))
             .await
             .map_err(failed)?;
         tracing::info!(namespace, secret = %key.name, "copied a user's Secret");

@@ -84,7 +84,7 @@ impl Election {
     async fn attempt(&mut self) -> kube::Result<Attempt> {
         let Some(found) = self.leases.get_opt(&self.name).await? else {
             let lease = self.claim(None);
-            return self.outcome(self.leases.create(&PostParams::default(), &lease).await);
+            return outcome(self.leases.create(&PostParams::default(), &lease).await);
         };
         self.see(&found);
         let spec = found.spec.clone().unwrap_or_default();
@@ -93,20 +93,11 @@ impl Election {
             return Ok(Attempt::HeldByAnother);
         }
         let lease = self.claim(Some(found));
-        self.outcome(
+        outcome(
             self.leases
                 .replace(&self.name, &PostParams::default(), &lease)
                 .await,
         )
-    }
-
-    /// 409: another replica was faster.
-    fn outcome(&self, answer: kube::Result<Lease>) -> kube::Result<Attempt> {
-        match answer {
-            Ok(_) => Ok(Attempt::Held),
-            Err(error) if is(&error, 409) => Ok(Attempt::HeldByAnother),
-            Err(error) => Err(error),
-        }
     }
 
     fn see(&mut self, found: &Lease) {
@@ -165,6 +156,15 @@ impl Election {
                 .await?;
         }
         Ok(())
+    }
+}
+
+/// 409: another replica was faster.
+fn outcome(answer: kube::Result<Lease>) -> kube::Result<Attempt> {
+    match answer {
+        Ok(_) => Ok(Attempt::Held),
+        Err(error) if is(&error, 409) => Ok(Attempt::HeldByAnother),
+        Err(error) => Err(error),
     }
 }
 

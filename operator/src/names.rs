@@ -113,7 +113,10 @@ impl Names {
             format!("{gateway}.{namespace}.svc"),
             format!("{gateway}.{namespace}.svc.{domain}"),
         ];
-        gateways.into_iter().chain((0..shards).map(of_shard)).collect()
+        gateways
+            .into_iter()
+            .chain((0..shards).map(of_shard))
+            .collect()
     }
 
     /// The Secret of an application's user.

@@ -22,8 +22,8 @@ use crate::copies;
 use crate::metrics::Metrics;
 use crate::names::Names;
 use crate::observe::observe;
-use crate::secrets::{self, SecretError, ClusterSecrets};
 use crate::reports::Reports;
+use crate::secrets::{self, ClusterSecrets, SecretError};
 use crate::watched::Watched;
 
 /// A cluster that serves is looked at this often besides the watches, in case one missed
@@ -121,6 +121,7 @@ pub async fn reconcile(
 
 /// When to try again after a round failed.
 #[must_use]
+#[expect(clippy::needless_pass_by_value, reason = "the signature is kube's")]
 pub fn on_error(
     cluster: Arc<ShardingCluster>,
     error: &ReconcileError,
@@ -146,8 +147,12 @@ impl Round<'_> {
         }
         let images = images(cluster, &context.images);
         let cluster = &self.found(cluster, &images).await?;
-        let ensured =
-            secrets::ensure(&context.client, cluster, &context.authority, &context.site.domain);
+        let ensured = secrets::ensure(
+            &context.client,
+            cluster,
+            &context.authority,
+            &context.site.domain,
+        );
         let secrets = match ensured.await {
             Ok(secrets) => secrets,
             Err(error) => return self.without_secrets(cluster, error).await,
@@ -156,7 +161,12 @@ impl Round<'_> {
         let agents = context.reports.of(&self.names);
         let seen = observe(&context.client, &self.names, agents).await?;
         let refresh = context.refreshes.due(&self.names);
-        let wanted = Wanted { cluster, images: &images, objects: &objects, refresh };
+        let wanted = Wanted {
+            cluster,
+            images: &images,
+            objects: &objects,
+            refresh,
+        };
         let mut verdict = classify::classify(wanted, &seen, Timestamp::now());
         let acted = self.act(&verdict).await;
         self.copy_secrets(cluster, &secrets).await;
@@ -177,10 +187,10 @@ impl Round<'_> {
         error: SecretError,
     ) -> Result<Next, ReconcileError> {
         let path = match &error {
-            SecretError::Missing { path, .. } | SecretError::Unusable { path, .. } => {
-                path.clone()
+            SecretError::Missing { path, .. } | SecretError::Unusable { path, .. } => path.clone(),
+            SecretError::Api { .. } | SecretError::Certificate(_) | SecretError::Act(_) => {
+                return Err(error.into());
             }
-            SecretError::Api { .. } | SecretError::Certificate(_) | SecretError::Act(_) => return Err(error.into()),
         };
         let text = error.to_string();
         let reason = text

@@ -14,10 +14,13 @@ use crate::names::Names;
 /// Agents report every ten seconds; three in a row may be lost.
 const FRESH: Duration = Duration::from_secs(35);
 
+/// Each shard's last report, and when it came.
+type Shards = BTreeMap<u16, (Instant, AgentHealth)>;
+
 /// What agents reported lately.
 #[derive(Debug)]
 pub struct Reports {
-    heard: Mutex<HashMap<Names, BTreeMap<u16, (Instant, AgentHealth)>>>,
+    heard: Mutex<HashMap<Names, Shards>>,
     changed: watch::Sender<()>,
 }
 

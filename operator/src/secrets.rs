@@ -101,7 +101,11 @@ pub async fn read(
     let Some(server_ca) = tls.as_ref().and_then(|secret| text(secret, CA_KEY)) else {
         return Ok(None);
     };
-    Ok(Some(ClusterSecrets { system, users, server_ca }))
+    Ok(Some(ClusterSecrets {
+        system,
+        users,
+        server_ca,
+    }))
 }
 
 /// Reads them, makes those that are missing, and applies the Secrets that
@@ -137,7 +141,11 @@ pub async fn ensure(
     }
     let server_names = names.server_names(cluster.spec.shards, domain);
     let server_ca = ensure_tls(&secrets, &names, authority, &server_names).await?;
-    Ok(ClusterSecrets { system, users, server_ca })
+    Ok(ClusterSecrets {
+        system,
+        users,
+        server_ca,
+    })
 }
 
 async fn ensure_system(
@@ -145,7 +153,10 @@ async fn ensure_system(
     names: &Names,
 ) -> Result<SystemPasswords, SecretError> {
     let make = || {
-        let passwords = SystemPasswords { sidecar: random(), agent: random() };
+        let passwords = SystemPasswords {
+            sidecar: random(),
+            agent: random(),
+        };
         Ok(build::system_secret(names, &passwords))
     };
     let secret = get_or_create(secrets, names, names.system_secret(), make).await?;
@@ -184,11 +195,19 @@ async fn get_or_create(
             created.map_err(|error| failed(&name, error))?
         }
     };
-    if ours(&found, names) { Ok(found) } else { Err(foreign(name)) }
+    if ours(&found, names) {
+        Ok(found)
+    } else {
+        Err(foreign(name))
+    }
 }
 
 fn foreign(name: String) -> SecretError {
-    ActError::Foreign(ObjectKey { kind: Kind::Secret, name }).into()
+    ActError::Foreign(ObjectKey {
+        kind: Kind::Secret,
+        name,
+    })
+    .into()
 }
 
 fn ours(secret: &Secret, names: &Names) -> bool {

@@ -160,7 +160,7 @@ async fn keep<K>(
     while let Some(event) = stream.next().await {
         match event {
             Ok(watcher::Event::Init | watcher::Event::InitApply(_)) => {}
-            Ok(_) => drop(changed.send_replace(())),
+            Ok(_) => changed.send_replace(()),
             Err(error) => tracing::warn!(%error, kind = %K::kind(&()), "watching was interrupted"),
         }
     }

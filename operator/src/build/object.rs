@@ -50,7 +50,7 @@ pub enum Object {
     /// Accounts.
     Secret(Secret),
     /// Gateways, or the servers of a shard.
-    Service(Service),
+    Service(Box<Service>),
     /// One server at a time.
     PodDisruptionBudget(PodDisruptionBudget),
     /// A shard.
@@ -143,7 +143,7 @@ impl From<Secret> for Object {
 
 impl From<Service> for Object {
     fn from(object: Service) -> Self {
-        Self::Service(object)
+        Self::Service(Box::new(object))
     }
 }
 

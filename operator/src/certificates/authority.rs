@@ -3,8 +3,8 @@
 use std::time::{Duration, SystemTime};
 
 use rcgen::{
-    BasicConstraints, Certificate, CertificateParams, DnType, ExtendedKeyUsagePurpose, IsCa, Issuer, KeyPair,
-    KeyUsagePurpose,
+    BasicConstraints, Certificate, CertificateParams, DnType, ExtendedKeyUsagePurpose, IsCa,
+    Issuer, KeyPair, KeyUsagePurpose,
 };
 use rustls::{crypto::aws_lc_rs::sign::any_supported_type, sign::CertifiedKey};
 use rustls_pki_types::{PrivateKeyDer, PrivatePkcs8KeyDer};
