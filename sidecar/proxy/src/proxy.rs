@@ -236,4 +236,16 @@ impl Proxy {
     ) -> Result<(), BackendError> {
         self.sequences.pass(&self.system, world, table, id).await
     }
+
+    /// Lets the sequence of `table` begin again.
+    ///
+    /// # Errors
+    /// If shard 0 cannot be reached.
+    pub(crate) async fn restart_sequence(
+        &self,
+        world: &World,
+        table: &str,
+    ) -> Result<(), BackendError> {
+        self.sequences.restart(&self.system, world, table).await
+    }
 }

@@ -1,7 +1,9 @@
 //! DDL on all shards concerned.
 
 use futures::future::join_all;
-use remora_planner::{Ddl, Statement};
+use remora_crds::GeneratedKeyKind;
+use remora_planner::utility::{self, DdlObject, DdlVerb};
+use remora_planner::{Catalog, Ddl, Statement};
 use remora_protocol::{ErrPacket, OkPacket, StatusFlags};
 
 use super::run::Route;
@@ -41,6 +43,29 @@ impl Session {
         self.proxy.reload_catalog(world).await;
         let outcomes = outcomes.into_iter().collect::<Result<Vec<_>, _>>()?;
         self.put_outcome(world, outcomes, route)
+    }
+
+    /// TRUNCATE and DROP let a table's numbers begin again, as with AUTO_INCREMENT. Blocks that
+    /// other sidecars hold are used up first.
+    pub(super) async fn restart_sequences(
+        &mut self,
+        world: &World,
+        catalog: &Catalog,
+        sql: &[u8],
+    ) -> Result<(), Failure> {
+        let Ok(ddl) = utility::ddl(sql, self.state.context.sql_mode) else { return Ok(()) };
+        let empties = matches!(ddl.verb, DdlVerb::Truncate | DdlVerb::Drop);
+        if !empties || ddl.object != DdlObject::Table {
+            return Ok(());
+        }
+        for name in ddl.names {
+            let table = String::from_utf8_lossy(&name.name.name(sql)).into_owned();
+            let generated = catalog.table(&table).and_then(|t| t.generated.as_ref());
+            if generated.is_some_and(|g| g.kind == GeneratedKeyKind::Sequence) {
+                self.proxy.restart_sequence(world, &table).await?;
+            }
+        }
+        Ok(())
     }
 
     /// Answers with the first shard's OK, or with an error that says whether some of the

@@ -7,6 +7,11 @@ use super::Relayed;
 use super::run::Route;
 use crate::failure::Failure;
 use crate::session::{Diagnostics, InsertId, Session};
+use crate::world::World;
+
+/// MySQL's numbers for tables and columns that are not there (any more): another sidecar may
+/// have changed them.
+const OUTDATED: [u16; 3] = [1054, 1136, 1146];
 
 impl Session {
     /// Gives the connection to `shard` what a statement with these traits needs of the session.
@@ -35,6 +40,7 @@ impl Session {
     /// If the transaction's state must be asked for and cannot be.
     pub(super) async fn observe(
         &mut self,
+        world: &World,
         shard: usize,
         relayed: &Relayed,
         route: &Route<'_>,
@@ -45,6 +51,9 @@ impl Session {
         }
         let Some(ended) = &relayed.ended else {
             self.state.failed_on(shard);
+            if relayed.error.is_some_and(|code| OUTDATED.contains(&code)) {
+                self.proxy.refresh_catalog(world).await;
+            }
             return self.ask_transaction(shard).await;
         };
         self.state.transaction.observe(shard, ended.status);

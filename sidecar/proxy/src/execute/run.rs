@@ -107,7 +107,10 @@ impl Session {
             }
             Action::Scatter(scatter) => self.scatter(world, planned, &scatter, &route).await,
             Action::Writes(writes) => self.writes(world, &writes, &route).await,
-            Action::Ddl(ddl) => self.ddl(world, &ddl, &route).await,
+            Action::Ddl(ddl) => {
+                self.ddl(world, &ddl, &route).await?;
+                self.restart_sequences(world, catalog, request.sql).await
+            }
             Action::Utility(kind) => self.utility(world, kind, request).await,
             Action::Explain(rows) => {
                 self.explain(&rows, request.more_results);

@@ -33,7 +33,7 @@ impl Session {
             more_results: route.more_results,
         };
         let relayed = relay(&mut self.client, exchange, &patch).await?;
-        self.observe(shard, &relayed, route).await
+        self.observe(world, shard, &relayed, route).await
     }
 
     /// The shard for a statement that any could run: the transaction's own, or the one that
