@@ -87,6 +87,7 @@ impl<'a> Binding<'a> {
             return Statement {
                 sql: Cow::Borrowed(self.frame.sql),
                 params: (0..params).map(|it| crate::ParamSource::Client(it as u32)).collect(),
+                rows: Vec::new(),
             };
         }
         let mut renderer = self.renderer(16 * self.splices.edits.len());

@@ -15,6 +15,9 @@ pub struct Statement<'a> {
     pub sql: Cow<'a, [u8]>,
     /// What feeds each `?` of `sql`, in order; empty for a text-protocol statement.
     pub params: Vec<ParamSource>,
+    /// Which rows of the client's INSERT it holds, counted from 1, where it holds some of
+    /// several: texts of errors and warnings count rows.
+    pub rows: Vec<u32>,
 }
 
 /// What feeds one `?` of a rewritten statement.

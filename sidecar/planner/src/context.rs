@@ -4,6 +4,19 @@ use crate::catalog::Catalog;
 use crate::keys::Charset;
 use crate::lexer::SqlMode;
 
+/// 64 characters of up to four bytes.
+const LONGEST_NAME: usize = 256;
+
+/// The version, the charset, flags.
+const HEAD: usize = 10;
+
+/// Room for the key of [`Context::cache_key`].
+pub(crate) struct CacheKey([u8; HEAD + LONGEST_NAME]);
+
+impl CacheKey {
+    pub(crate) const EMPTY: Self = Self([0; HEAD + LONGEST_NAME]);
+}
+
 /// The part of a session's state that decides what its text means. Made anew when USE,
 /// SET sql_mode or SET NAMES changes it.
 #[derive(Clone, Debug, Eq, Hash, PartialEq)]
@@ -31,14 +44,17 @@ impl Default for Context {
 
 impl Context {
     /// All that a plan depends on besides the text: two texts with equal keys have one plan.
-    pub(crate) fn cache_key(&self, catalog: &Catalog) -> Vec<u8> {
+    /// Written into `key`, which the caller keeps on its stack.
+    pub(crate) fn cache_key<'k>(&self, catalog: &Catalog, key: &'k mut CacheKey) -> &'k [u8] {
         let database = self.database.as_deref();
-        let mut key = Vec::with_capacity(12 + database.map_or(0, str::len));
-        key.extend_from_slice(&catalog.version().to_le_bytes());
-        key.push(self.charset as u8);
-        key.push(u8::from(self.zero_is_a_value));
-        key.push(u8::from(database.is_some()));
-        key.extend_from_slice(database.unwrap_or_default().as_bytes());
-        key
+        let name = database.unwrap_or_default().as_bytes();
+        // A longer name is none that MySQL takes, and names no table of the manifest.
+        let name = name.get(..LONGEST_NAME).unwrap_or(name);
+        let (head, tail) = key.0.split_at_mut(HEAD);
+        head[..8].copy_from_slice(&catalog.version().to_le_bytes());
+        head[8] = self.charset as u8;
+        head[9] = u8::from(self.zero_is_a_value) | u8::from(database.is_some()) << 1;
+        tail[..name.len()].copy_from_slice(name);
+        &key.0[..HEAD + name.len()]
     }
 }

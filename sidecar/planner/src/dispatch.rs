@@ -145,7 +145,7 @@ impl<'a> Reading<'a> {
             K::Describe => show::describe(self, pins),
             K::ExplainRemora => self.explain(),
             K::Set | K::Use | K::Transaction | K::Kill | K::ShowRemora | K::UnlockTables => {
-                self.nothing_mentioned("here")?;
+                self.nothing_mentioned("a subquery in this statement")?;
                 Ok(Found::plain(Work::Utility))
             }
             K::Prepared => Ok(Found::plain(Work::Utility)),
@@ -261,9 +261,9 @@ impl<'a> Reading<'a> {
     /// SELECT, UPDATE, DELETE.
     fn rows(&self, pins: &mut Pins) -> Result<Found, Refusal> {
         let source = &self.source;
-        let Some(table) = self.mentioned() else { return Ok(self.unsharded()) };
+        let Some(table) = self.mentioned() else { return self.unsharded() };
         if (0..source.len()).any(|token| source.is(token, "TABLE")) {
-            return Err(self.unsupported(table, "TABLE; use SELECT * FROM"));
+            return Err(self.unsupported(table, "TABLE instead of SELECT * FROM"));
         }
         let tree = parse::parse(source.sql, source.mode, &source.tokens).ok_or_else(|| {
             Refusal::unsupported(format!(
@@ -276,13 +276,41 @@ impl<'a> Reading<'a> {
         self.rows_of(&tree, analysis, pins)
     }
 
-    fn unsharded(&self) -> Found {
+    fn unsharded(&self) -> Result<Found, Refusal> {
         let source = &self.source;
+        self.refuse_information_schema()?;
         let home = source.find(0, source.len(), &["FROM"]).is_some()
             || !matches!(self.kind, StatementKind::Query)
             || self.traits.assigns_user_variables
             || source.calls(&select::STATEFUL).is_some();
-        Found::pass(if home { Target::Home } else { Target::Any })
+        Ok(Found::pass(if home { Target::Home } else { Target::Any }))
+    }
+
+    /// INFORMATION_SCHEMA of the first shard knows the split tables by their physical schemas
+    /// only.
+    fn refuse_information_schema(&self) -> Result<(), Refusal> {
+        const NAME: &str = "information_schema";
+        if !self.catalog.has_physical_schemas() {
+            return Ok(());
+        }
+        let source = &self.source;
+        let is = |name: String| name.eq_ignore_ascii_case(NAME);
+        let current = self.context.database.clone().is_some_and(is);
+        let reads = source.find(0, source.len(), &["FROM"]).is_some();
+        let table = (0..source.len())
+            .find(|token| {
+                source.name(*token).is_some_and(is) && source.kind(token + 1) == Some(TokenKind::Dot)
+            })
+            .and_then(|token| source.name(token + 2));
+        let harmless = ["CHARACTER_SETS", "COLLATIONS", "ENGINES", "KEYWORDS", "PLUGINS"];
+        match table {
+            Some(table) if harmless.iter().any(|name| table.eq_ignore_ascii_case(name)) => Ok(()),
+            None if !(current && reads) => Ok(()),
+            _ => Err(Refusal::unsupported(
+                "INFORMATION_SCHEMA is not supported yet beside tables that are split within \
+                 their shard; use SHOW or DESCRIBE",
+            )),
+        }
     }
 
     pub(crate) fn rows_of(

@@ -149,7 +149,7 @@ impl Plan {
             }
             Work::Replace(target, text) => {
                 let sql = text.to_vec().into();
-                let statement = Statement { sql, params: Vec::new() };
+                let statement = Statement { sql, params: Vec::new(), rows: Vec::new() };
                 Action::Single { target: *target, statement }
             }
             Work::Rows(plan) => plan.bind(binding)?,

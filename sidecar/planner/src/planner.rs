@@ -6,7 +6,7 @@ use crate::Refusal;
 use crate::binding::Binding;
 use crate::bound::{Action, BindInput, BindResult, Bound};
 use crate::catalog::Catalog;
-use crate::context::Context;
+use crate::context::{CacheKey, Context};
 use crate::dispatch;
 use crate::explain::explain;
 use crate::fingerprint::{Normalizer, PlanCache};
@@ -48,15 +48,22 @@ impl Planner {
         normalizer: &mut Normalizer,
         sql: &[u8],
     ) -> Result<Planned, Refusal> {
-        let key = context.cache_key(catalog);
-        let fingerprint = normalizer.normalize(sql, context.sql_mode, &key);
+        let mut key = CacheKey::EMPTY;
+        let key = context.cache_key(catalog, &mut key);
+        let fingerprint = normalizer.normalize(sql, context.sql_mode, key);
         let start = fingerprint.body.start;
-        if let Some(plan) = self.cache.get(&fingerprint, sql) {
-            return Ok(Planned { plan, literals: fingerprint.literals.into(), start });
-        }
         if fingerprint.several {
             return Err(Refusal::unsupported(
                 "several statements in one text are not planned together; send them one by one",
+            ));
+        }
+        if let Some(plan) = self.cache.get(&fingerprint, sql) {
+            return Ok(Planned { plan, literals: fingerprint.literals.into(), start });
+        }
+        if fingerprint.unread {
+            return Err(Refusal::unsupported(
+                "the statement holds a NUL, `--` right before a comment or `;`, or the like, which \
+                 is read differently by different readers; put blanks around comments",
             ));
         }
         let made = dispatch::plan(catalog, context, sql, fingerprint.body.clone(), fingerprint.invalid)?;
@@ -129,11 +136,11 @@ impl Planned {
         &self.plan
     }
 
-    fn frame<'a>(&'a self, sql: &'a [u8]) -> Frame<'a> {
+    pub(crate) fn frame<'a>(&'a self, sql: &'a [u8]) -> Frame<'a> {
         Frame { sql, literals: &self.literals, start: self.start }
     }
 
-    fn values<'a>(
+    pub(crate) fn values<'a>(
         &'a self,
         context: &Context,
         sql: &'a [u8],

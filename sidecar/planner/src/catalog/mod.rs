@@ -176,6 +176,16 @@ impl Table {
 }
 
 impl Sharded {
+    /// Whether equal keys of both tables are in the same place.
+    pub(crate) fn is_colocated_with(&self, other: &Self) -> bool {
+        let same_hash = match (&self.key_type, &other.key_type) {
+            // Integers are hashed by value, whatever their width.
+            (Some(KeyType::Integer(_)), Some(KeyType::Integer(_))) => true,
+            (own, other) => own == other,
+        };
+        self.group == other.group && self.slots == other.slots && same_hash
+    }
+
     /// The quoted physical schema of a slot.
     pub(crate) fn schema(&self, slot: Slot) -> &[u8] {
         self.schemas.get(usize::from(slot.0)).map_or(b"", |schema| schema)

@@ -94,7 +94,7 @@ fn elsewhere(
         return refused("a partition or MERGE table that refers to another table");
     }
     if !parsed.new_names.is_empty() {
-        return refused("RENAME; its name is in the manifest");
+        return refused("RENAME (the manifest has its name)");
     }
     Ok(Found::pass(Target::Home))
 }
@@ -127,8 +127,8 @@ fn tables(
     if found.iter().any(|table| slots(table) != count) {
         return Err(reading.unsupported(
             first,
-            "one statement over tables with different numbers of physical tables; name one \
-             table in each statement; it",
+            "one statement over tables with different numbers of physical tables (name one table \
+             in each statement)",
         ));
     }
     let edits = if count > 1 {

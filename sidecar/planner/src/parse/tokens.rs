@@ -120,6 +120,10 @@ impl Reader<'_> {
                 Theirs::Number(self.text(0), false)
             }
             TokenKind::Parameter => Theirs::Placeholder("?".to_owned()),
+            TokenKind::Comma if self.is_update_comma() => {
+                self.push(Theirs::make_keyword("CROSS"), 0);
+                Theirs::make_keyword("JOIN")
+            }
             TokenKind::DoublePipe if self.mode.pipes_as_concat => Theirs::StringConcat,
             TokenKind::DoublePipe => Theirs::make_keyword("OR"),
             TokenKind::DoubleAmpersand => Theirs::make_keyword("AND"),
@@ -199,6 +203,23 @@ impl Reader<'_> {
         (long || short)
             && self.kind(name).is_some_and(TokenKind::is_name)
             && self.kind(name + 1) == Some(TokenKind::RightParen)
+    }
+
+    /// `UPDATE t, u SET`: a list of tables, which is their cross join.
+    fn is_update_comma(&self) -> bool {
+        if !self.tokens.first().is_some_and(|first| first.is_word(self.sql, "UPDATE")) {
+            return false;
+        }
+        let mut depth = 0_usize;
+        for token in self.tokens.get(..self.at).unwrap_or_default() {
+            match token.kind {
+                TokenKind::LeftParen => depth += 1,
+                TokenKind::RightParen => depth = depth.saturating_sub(1),
+                _ if token.is_word(self.sql, "SET") => return false,
+                _ => {}
+            }
+        }
+        depth == 0
     }
 
     fn is_dml_modifier(&self) -> bool {

@@ -215,11 +215,7 @@ impl Analyzer<'_> {
     fn compatible(&self, left: usize, right: usize) -> bool {
         let sharded = |table: usize| self.uses.get(table).and_then(|found| found.table.sharded());
         match (sharded(left), sharded(right)) {
-            (Some(left), Some(right)) => {
-                left.group == right.group
-                    && left.slots == right.slots
-                    && left.key_type == right.key_type
-            }
+            (Some(left), Some(right)) => left.is_colocated_with(right),
             _ => false,
         }
     }

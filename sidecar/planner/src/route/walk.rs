@@ -18,7 +18,7 @@ use super::scope::{Block, BlockTable, TableUse, identifiers};
 
 /// Notes the blocks and tables of `statement`.
 pub(super) fn walk(analyzer: &mut Analyzer<'_>, statement: &Statement) -> Result<(), Refusal> {
-    let mut walker = Walker { analyzer, open: Vec::new(), ctes: Vec::new() };
+    let mut walker = Walker { analyzer, queries: vec![None], ctes: Vec::new() };
     let outcome = match statement {
         Statement::Update(update) => walker.update(update),
         Statement::Delete(delete) => walker.delete(delete),
@@ -33,8 +33,9 @@ pub(super) fn walk(analyzer: &mut Analyzer<'_>, statement: &Statement) -> Result
 
 struct Walker<'a, 'c> {
     analyzer: &'a mut Analyzer<'c>,
-    /// The blocks that the visitor is inside of.
-    open: Vec<usize>,
+    /// For each query that the visitor is inside of its block, once it was opened; the first
+    /// is the statement itself. ORDER BY stands behind its SELECT, and belongs to its block.
+    queries: Vec<Option<usize>>,
     /// The names of common table expressions.
     ctes: Vec<String>,
 }
@@ -53,12 +54,17 @@ impl Visitor for Walker<'_, '_> {
             }
             self.ctes.push(name.clone());
         }
+        self.queries.push(None);
+        ControlFlow::Continue(())
+    }
+
+    fn post_visit_query(&mut self, _: &Query) -> ControlFlow<Self::Break> {
+        self.queries.pop();
         ControlFlow::Continue(())
     }
 
     fn pre_visit_select(&mut self, select: &Select) -> ControlFlow<Self::Break> {
-        let block = self.block(&select.from, select.selection.as_ref());
-        self.open.push(block);
+        self.block(&select.from, select.selection.as_ref());
         for item in &select.projection {
             if let SelectItem::QualifiedWildcard(
                 SelectItemQualifiedWildcardKind::ObjectName(name),
@@ -69,11 +75,6 @@ impl Visitor for Walker<'_, '_> {
                 self.column(schema, table);
             }
         }
-        ControlFlow::Continue(())
-    }
-
-    fn post_visit_select(&mut self, _: &Select) -> ControlFlow<Self::Break> {
-        self.open.pop();
         ControlFlow::Continue(())
     }
 
@@ -106,8 +107,7 @@ impl Visitor for Walker<'_, '_> {
 
 impl Walker<'_, '_> {
     fn update(&mut self, update: &Update) -> Result<(), Refusal> {
-        let block = self.block(std::slice::from_ref(&update.table), update.selection.as_ref());
-        self.open.push(block);
+        self.block(std::slice::from_ref(&update.table), update.selection.as_ref());
         for assignment in &update.assignments {
             let names = match &assignment.target {
                 AssignmentTarget::ColumnName(name) => std::slice::from_ref(name),
@@ -126,7 +126,6 @@ impl Walker<'_, '_> {
         let (FromTable::WithFromKeyword(from) | FromTable::WithoutKeyword(from)) = &delete.from;
         let from = delete.using.as_ref().unwrap_or(from);
         let block = self.block(from, delete.selection.as_ref());
-        self.open.push(block);
         let (FromTable::WithFromKeyword(listed) | FromTable::WithoutKeyword(listed)) = &delete.from;
         let named = listed.iter().filter(|_| delete.using.is_some()).filter_map(|listed| {
             match &listed.relation {
@@ -168,7 +167,12 @@ impl Walker<'_, '_> {
     /// Opens a block: its tables first, then what its conditions say of them.
     fn block(&mut self, from: &[TableWithJoins], selection: Option<&Expr>) -> usize {
         let block = self.analyzer.blocks.len();
-        let parent = self.open.last().copied();
+        let (own, outer) = match self.queries.split_last_mut() {
+            Some(split) => split,
+            None => (&mut None, &mut [][..]),
+        };
+        let parent = outer.iter().rev().flatten().next().copied();
+        *own = Some(block);
         self.analyzer.blocks.push(Block {
             parent,
             tables: Vec::new(),
@@ -306,7 +310,7 @@ impl Walker<'_, '_> {
         if schema.value == self.analyzer.catalog.database()
             && let Some(token) = token_number(schema.span)
         {
-            let block = self.open.last().copied();
+            let block = self.queries.iter().rev().flatten().next().copied();
             self.analyzer.columns.push(ColumnRef { block, token, table: table.value.clone() });
         }
     }

@@ -34,6 +34,14 @@ const OTHERS: [&str; 16] = [
 /// Functions that give another value each time: a hidden copy would not equal the original.
 const VOLATILE: [&str; 6] = ["RAND", "UUID", "UUID_SHORT", "RANDOM_BYTES", "SYSDATE", "SLEEP"];
 
+/// Functions that give a number, a date or a time, whatever they are given.
+const VALUES: [&str; 32] = [
+    "COUNT", "YEAR", "QUARTER", "MONTH", "WEEK", "DAY", "DAYOFMONTH", "DAYOFWEEK", "DAYOFYEAR",
+    "WEEKDAY", "HOUR", "MINUTE", "SECOND", "MICROSECOND", "DATE", "TO_DAYS", "DATEDIFF",
+    "TIMESTAMPDIFF", "UNIX_TIMESTAMP", "LAST_DAY", "FROM_DAYS", "LENGTH", "CHAR_LENGTH",
+    "OCTET_LENGTH", "BIT_LENGTH", "ASCII", "CRC32", "SIGN", "LOCATE", "INSTR", "FIELD", "MOD",
+];
+
 /// What stands in an expression, subqueries left out.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Facts {
@@ -146,7 +154,7 @@ pub(crate) fn kind_of(expr: &Expr) -> Option<ColumnKind> {
         Expr::Function(function) => {
             let name = function_name(function);
             let text = ["JSON_UNQUOTE", "JSON_TYPE", "JSON_PRETTY", "JSON_QUOTE", "JSON_VALUE"];
-            if name == "COUNT" {
+            if VALUES.contains(&name.as_str()) {
                 Some(ColumnKind::Value)
             } else if name.starts_with("JSON_") && !text.contains(&name.as_str()) {
                 Some(ColumnKind::Opaque)

@@ -175,6 +175,9 @@ fn unsupported_clauses(
     if source.assigns_variable() {
         return Err(spanning("an assignment to a user variable"));
     }
+    if source.calls(&["MATCH"]).is_some() {
+        return Err(spanning("MATCH … AGAINST, whose relevance depends on all rows,"));
+    }
     if let Some(function) = source.calls(&STATEFUL) {
         return Err(spanning(&format!("{function}()")));
     }

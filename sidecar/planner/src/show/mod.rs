@@ -13,7 +13,6 @@ use crate::names::{TableName, schema_edit};
 use crate::parse;
 use crate::plan::{Several, Work};
 use crate::route::{Pins, analyze};
-use crate::select::spanning;
 use crate::utility::{self, Described, Filter, Show, ShowKind};
 
 /// Plans a SHOW.
@@ -109,9 +108,9 @@ fn databases(reading: &Reading<'_>, show: &Show) -> Result<Found, Refusal> {
             format!("SHOW DATABASES WHERE ({condition}) AND {hidden}")
         }
         Some(Filter::Like(_)) => {
-            return Err(refused(
-                "SHOW DATABASES LIKE beside tables that are split within their shard; SHOW \
-                 DATABASES WHERE `Database` LIKE … is; LIKE",
+            return Err(Refusal::unsupported(
+                "SHOW DATABASES LIKE is not supported beside tables that are split within their \
+                 shard; use SHOW DATABASES WHERE `Database` LIKE …",
             ));
         }
     };
@@ -194,11 +193,14 @@ fn explain(
 ) -> Result<Found, Refusal> {
     let source = &reading.source;
     let refused = |what: &str| {
-        spanning(&format!("EXPLAIN {what}; EXPLAIN REMORA shows what is sent where; EXPLAIN"))
+        Refusal::unsupported(format!(
+            "EXPLAIN {what} is not supported over more than one shard or physical table; EXPLAIN \
+             REMORA shows what is sent where"
+        ))
     };
     // JSON names schemas, and so would the physical ones be seen.
     if source.find(0, source.len(), &["FORMAT"]).is_some_and(|it| source.is(it + 2, "JSON")) {
-        return Err(refused("FORMAT=JSON"));
+        return Err(refused("FORMAT=JSON, which names physical schemas,"));
     }
     let from = reading.token_at(statement).unwrap_or(0);
     let tokens = source.tokens.get(from..).unwrap_or_default();

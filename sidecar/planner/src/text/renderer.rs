@@ -112,10 +112,14 @@ impl<'a> Renderer<'a> {
         edits: &[Edit],
         mut write: impl FnMut(&mut Vec<u8>, &Piece) -> bool,
     ) {
-        let (mut at, end) = (from.resolve(&self.frame), to.resolve(&self.frame));
+        let (first, end) = (from.resolve(&self.frame), to.resolve(&self.frame));
+        let mut at = first;
         for edit in edits {
             let start = edit.span.start.resolve(&self.frame);
-            if start < at || start >= end {
+            // An alias belongs to what stands before it, everything else to what stands behind.
+            let behind = matches!(edit.piece, Piece::SessionAlias(..));
+            let within = if behind { first < start && start <= end } else { start < end };
+            if start < at || !within {
                 continue;
             }
             self.copy_bytes(at, start);
@@ -129,6 +133,6 @@ impl<'a> Renderer<'a> {
 
     /// The statement.
     pub(crate) fn finish(self) -> Statement<'a> {
-        Statement { sql: Cow::Owned(self.out), params: self.map }
+        Statement { sql: Cow::Owned(self.out), params: self.map, rows: Vec::new() }
     }
 }

@@ -1,5 +1,7 @@
 //! From an INSERT's rows and values to statements for their places.
 
+use std::collections::BTreeMap;
+
 use crate::Refusal;
 use crate::binding::Binding;
 use crate::bound::{Action, Count, InsertReport, Place, Statement, Target, Writes};
@@ -63,17 +65,14 @@ impl InsertPlan {
         let Some(sharded) = self.table.sharded() else {
             return Ok((self.everywhere(binding), report));
         };
-        let mut parts: Vec<(Place, Vec<(usize, Option<u64>)>)> = Vec::new();
+        let mut parts: BTreeMap<Place, Vec<(usize, Option<u64>)>> = BTreeMap::new();
         for (number, value) in rows {
             let Some(row) = self.rows.get(number) else { continue };
             let hash = self.hash(row, value, &binding.values)?;
             let place = binding.catalog.place(hash, sharded.slots);
-            match parts.iter_mut().find(|(known, _)| *known == place) {
-                Some((_, rows)) => rows.push((number, value)),
-                None => parts.push((place, vec![(number, value)])),
-            }
+            parts.entry(place).or_default().push((number, value));
         }
-        parts.sort_by_key(|(place, _)| *place);
+        let parts: Vec<_> = parts.into_iter().collect();
         Ok((self.action(binding, &parts), report))
     }
 
@@ -93,7 +92,8 @@ impl InsertPlan {
         }
         let mut shards: Vec<(_, Vec<Statement<'a>>)> = Vec::new();
         for (place, rows) in parts {
-            let statement = self.part(binding, *place, rows);
+            let mut statement = self.part(binding, *place, rows);
+            statement.rows = rows.iter().map(|(number, _)| *number as u32 + 1).collect();
             match shards.last_mut() {
                 Some((shard, statements)) if *shard == place.shard => statements.push(statement),
                 _ => shards.push((place.shard, vec![statement])),

@@ -70,3 +70,8 @@ SELECT * FROM orders WHERE id = 1; SELECT 1
 SELECT * FROM orders WHERE 'open
 WITH orders AS (SELECT 1) SELECT * FROM orders
 SELECT * FROM orders WHERE id = (SELECT MAX(order_id) FROM payment)
+## session's values
+SELECT id, CONNECTION_ID() FROM orders WHERE id = 1
+SELECT CONNECTION_ID() x, id FROM orders WHERE id = 1
+SELECT DISTINCT CONNECTION_ID() FROM note
+SELECT LAST_INSERT_ID(), ROW_COUNT(), FOUND_ROWS()

@@ -91,6 +91,8 @@ SELECT SQL_CALC_FOUND_ROWS * FROM orders LIMIT 1
 SELECT id INTO @x FROM orders
 SELECT id, @n := @n + 1 FROM orders
 SELECT SLEEP(1) FROM orders
+SELECT id FROM orders WHERE MATCH (customer) AGAINST ('x')
+SELECT CONNECTION_ID(), id FROM orders ORDER BY customer
 SELECT id, COUNT(*) FROM orders
 SELECT DISTINCT country FROM orders ORDER BY id
 SELECT DISTINCT doc FROM orders

@@ -15,6 +15,8 @@ UPDATE IGNORE orders SET customer = 'y' WHERE id IN (1)
 UPDATE orders SET customer = 'x'
 UPDATE orders SET customer = 'x' WHERE id IN (1, 2)
 UPDATE account SET balance = balance + 1 WHERE balance < 3
+UPDATE orders o, payment p SET o.customer = p.kind WHERE o.id = p.order_id AND p.kind = 1
+UPDATE shop.orders, shop.payment SET customer = (1), orders.note = 2 WHERE orders.id = order_id AND order_id = 1
 UPDATE orders o JOIN payment p ON o.id = p.order_id SET o.customer = p.kind
 DELETE FROM orders WHERE amount < ? -- params: 5
 DELETE FROM orders
@@ -32,7 +34,7 @@ UPDATE orders SET customer = 'x' ORDER BY id LIMIT 1
 UPDATE orders SET customer = 'x' LIMIT 1
 DELETE FROM orders LIMIT 1
 DELETE FROM orders ORDER BY id LIMIT 1
-UPDATE orders, payment SET orders.customer = 'x' WHERE orders.id = payment.order_id
+UPDATE orders, payment SET orders.customer = payment.kind WHERE orders.amount = payment.paid
 UPDATE country c JOIN orders o ON o.country = c.code SET c.title = 'x' WHERE o.id = 1
 UPDATE country SET title = UUID()
 DELETE c FROM country c JOIN orders o ON o.country = c.code
