@@ -239,6 +239,33 @@ impl Backend {
         described.map(|d| d.statement).map_err(|error| BackendError::Server { shard, error })
     }
 
+    /// Runs a query for the definitions of its columns; its rows are read and dropped.
+    ///
+    /// # Errors
+    /// If the connection breaks. MySQL's refusal is inside the result.
+    pub async fn columns_of(
+        &mut self,
+        call: &Call<'_>,
+    ) -> Result<Result<Described, ErrPacket<'static>>, BackendError> {
+        let shard = self.shard;
+        let mut exchange = self.run(call).await?;
+        exchange.surface_columns(true);
+        let mut described = Described::default();
+        let mut refused = None;
+        while !exchange.is_done() {
+            let step = exchange.next(|event, payload| {
+                match event {
+                    Event::Column => described.columns.push(payload.into()),
+                    Event::Err => refused = Some(ErrPacket::decode(payload)?.into_owned()),
+                    _ => {}
+                }
+                Ok(())
+            });
+            step.await?.map_err(|source| BackendError::Protocol { shard, source })?;
+        }
+        Ok(refused.map_or(Ok(described), Err))
+    }
+
     /// Prepares a statement, which stays prepared, and gives what MySQL says of it.
     ///
     /// # Errors

@@ -5,8 +5,9 @@ use crate::backend::Ended;
 /// Adds up the sentences of several OK packets. Labels are those of the first that has one.
 ///
 /// A server says nothing for an INSERT of a single row; in a part of a larger INSERT it counts
-/// as one record, which is a duplicate if it replaced another row (MySQL then counts two).
-pub(super) fn sum(parts: &[Ended], is_insert: bool) -> Vec<u8> {
+/// as one record, which is a duplicate if it changed another row (MySQL then counts two), or
+/// with IGNORE if it was left out.
+pub(super) fn sum(parts: &[Ended], is_insert: bool, ignores: bool) -> Vec<u8> {
     let mut labels: Vec<&str> = Vec::new();
     let mut totals: Vec<u64> = Vec::new();
     for part in parts {
@@ -29,7 +30,12 @@ pub(super) fn sum(parts: &[Ended], is_insert: bool) -> Vec<u8> {
         }
         for part in parts.iter().filter(|p| p.info.is_empty()) {
             totals[0] += 1;
-            totals[1] += u64::from(part.affected_rows != 1);
+            let duplicate = match part.affected_rows {
+                0 => ignores,
+                1 => false,
+                _ => true,
+            };
+            totals[1] += u64::from(duplicate);
             totals[2] += u64::from(part.warnings);
         }
     }
@@ -55,7 +61,7 @@ mod tests {
     }
 
     fn text(parts: &[Ended], is_insert: bool) -> String {
-        String::from_utf8(sum(parts, is_insert)).unwrap()
+        String::from_utf8(sum(parts, is_insert, false)).unwrap()
     }
 
     #[test]
@@ -71,8 +77,10 @@ mod tests {
     fn a_single_row_counts_as_a_record() {
         let parts = [part(2, "Records: 2  Duplicates: 0  Warnings: 0"), part(2, "")];
         assert_eq!(text(&parts, true), "Records: 3  Duplicates: 1  Warnings: 0");
-        let parts = [part(1, ""), part(1, "")];
+        let parts = [part(1, ""), part(0, "")];
         assert_eq!(text(&parts, true), "Records: 2  Duplicates: 0  Warnings: 0");
+        let ignored = sum(&parts, true, true);
+        assert_eq!(ignored, b"Records: 2  Duplicates: 1  Warnings: 0");
     }
 
     #[test]

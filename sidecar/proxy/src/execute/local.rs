@@ -1,15 +1,16 @@
 //! Result sets with MySQL's own metadata that are made here.
 
 use remora_protocol::{
-    ColumnDef, ColumnFlags, ColumnType, EofPacket, OkPacket, StatusFlags, TextRowWriter, put_lenenc,
+    BinaryRowWriter, ColumnDef, ColumnFlags, ColumnType, EofPacket, OkPacket, StatusFlags,
+    TextRowWriter, put_lenenc,
 };
 
 use crate::frontend::Client;
 
-/// A column of text as SHOW gives it.
-pub(crate) fn text_column(name: &str, characters: u32) -> ColumnDef<'_> {
+/// A column of text as SHOW gives it, in one of the collations of utf8mb4.
+pub(crate) fn text_column(name: &str, characters: u32, collation: u8) -> ColumnDef<'_> {
     ColumnDef {
-        collation: UTF8MB4,
+        collation: u16::from(collation),
         length: characters * 4,
         kind: ColumnType::MYSQL_TYPE_VAR_STRING,
         flags: ColumnFlags::NOT_NULL_FLAG,
@@ -46,11 +47,23 @@ fn plain(name: &str) -> ColumnDef<'_> {
     }
 }
 
-/// Adds a result set of text rows.
+/// A value of a row that is made here.
+#[derive(Clone, Debug)]
+pub(crate) enum Cell {
+    /// Text.
+    Text(Vec<u8>),
+    /// A number of a LONG column.
+    Long(u32),
+    /// A number of a LONGLONG column.
+    LongLong(u64),
+}
+
+/// Adds a result set, with text or binary rows.
 pub(crate) fn put_table(
     client: &mut Client,
     columns: &[ColumnDef<'_>],
-    rows: &[Vec<Vec<u8>>],
+    rows: &[Vec<Cell>],
+    binary: bool,
     status: StatusFlags,
 ) {
     client.put_with(|out| put_lenenc(columns.len() as u64, out));
@@ -60,17 +73,30 @@ pub(crate) fn put_table(
     client.put_columns_end(&EofPacket { warnings: 0, status });
     for row in rows {
         client.put_with(|out| {
-            let mut writer = TextRowWriter::new(out);
-            for value in row {
-                writer.value(value);
+            if binary {
+                let mut writer = BinaryRowWriter::new(out, row.len());
+                for cell in row {
+                    match cell {
+                        Cell::Text(text) => writer.bytes(text),
+                        Cell::Long(number) => writer.encoded(&number.to_le_bytes()),
+                        Cell::LongLong(number) => writer.encoded(&number.to_le_bytes()),
+                    }
+                }
+            } else {
+                let mut writer = TextRowWriter::new(out);
+                for cell in row {
+                    match cell {
+                        Cell::Text(text) => writer.value(text),
+                        Cell::Long(number) => writer.value(number.to_string().as_bytes()),
+                        Cell::LongLong(number) => writer.value(number.to_string().as_bytes()),
+                    }
+                }
             }
         });
     }
     client.put_end(&OkPacket { status, ..OkPacket::default() });
 }
 
-/// utf8mb4_0900_ai_ci.
-const UTF8MB4: u16 = 255;
 const BINARY: u16 = 63;
 /// MySQL's mark of values without a fixed number of decimals.
 const NOT_FIXED: u8 = 31;

@@ -6,11 +6,13 @@ mod info;
 mod local;
 mod observe;
 mod relay;
+mod row_numbers;
 mod run;
 mod scatter;
 mod single;
+mod statement_warnings;
 mod writes;
 
-pub(crate) use local::{number_column, put_table, text_column};
+pub(crate) use local::{Cell, number_column, put_table, text_column};
 pub use relay::{Patch, Relayed, relay};
 pub(crate) use run::Request;

@@ -4,6 +4,7 @@ use remora_planner::{
     Action, BindInput, Catalog, InsertReport, Param as KeyParam, ParamSource, Planned,
     SessionValues, Statement, Traits,
 };
+use remora_planner::lexer::{Lexer, SqlMode};
 use remora_planner::utility::StatementKind;
 use remora_protocol::Param;
 
@@ -38,6 +39,8 @@ pub(crate) struct Route<'a> {
     pub(crate) insert: Option<InsertReport>,
     /// Whether another statement of the same text follows.
     pub(crate) more_results: bool,
+    /// INSERT IGNORE.
+    pub(crate) ignores: bool,
 }
 
 impl<'a> Route<'a> {
@@ -54,6 +57,14 @@ impl<'a> Route<'a> {
         });
         Call { sql: &statement.sql, params }
     }
+}
+
+/// Words that may stand before IGNORE.
+const BEFORE_IGNORE: usize = 3;
+
+/// Whether an INSERT is an INSERT IGNORE.
+fn ignores(sql: &[u8], mode: SqlMode) -> bool {
+    Lexer::new(sql, mode).take(BEFORE_IGNORE).any(|token| token.is_word(sql, "IGNORE"))
 }
 
 impl Session {
@@ -100,6 +111,7 @@ impl Session {
             traits,
             insert: bound.insert,
             more_results: request.more_results,
+            ignores: kind == StatementKind::Insert && ignores(request.sql, context.sql_mode),
         };
         match bound.action {
             Action::Single { target, statement } => {

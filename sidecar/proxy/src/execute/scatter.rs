@@ -15,6 +15,7 @@ use remora_protocol::{
 
 use super::drain::drain;
 use super::run::Route;
+use super::statement_warnings::{PartNotes, of_statement};
 use crate::backend::{BackendError, Described, Exchange};
 use crate::failure::Failure;
 use crate::world::World;
@@ -44,7 +45,7 @@ impl Session {
             self.prepare_backend(world, shard).await?;
             self.lend_state(shard, &route.traits).await?;
         }
-        let described = self.describe(world, planned, scatter).await?;
+        let described = self.describe(world, planned, scatter, route).await?;
         let client_columns: Vec<Column> =
             described.columns.iter().map(|c| Column::read(c)).collect::<Result<_, _>>()?;
 
@@ -75,25 +76,40 @@ impl Session {
         let mut status = self.state.status();
         status.set(StatusFlags::SERVER_MORE_RESULTS_EXISTS, route.more_results);
         put_columns(&mut self.client, world, &described, status)?;
-        let merge = Merge { client: &mut self.client, exchanges, warned: Vec::new(), warnings: 0 };
-        let (warned, warnings, rows) = merge.run(merger, world).await?;
+        let merge = Merge { client: &mut self.client, exchanges, warned: Vec::new() };
+        let (warned, rows) = merge.run(merger, world).await?;
+        let notes = self.warnings(world, scatter, &warned).await?;
+        let warnings = u16::try_from(notes.len()).unwrap_or(u16::MAX);
         self.client.put_end(&OkPacket { status, warnings, ..OkPacket::default() });
         self.state.row_count = -1;
         self.state.found_rows = Some(rows);
-        self.note_warnings(world, &warned).await
+        self.state.diagnostics = Diagnostics::of_notes(notes);
+        Ok(())
     }
 
     /// Gathers the warnings of the shards that had some.
-    async fn note_warnings(&mut self, world: &World, shards: &[usize]) -> Result<(), Failure> {
-        let mut notes = Vec::new();
-        for &shard in shards {
-            if let Some(backend) = self.backends.get(shard) {
-                notes.extend(Note::fetch(backend).await?);
-            }
+    async fn warnings(
+        &mut self,
+        world: &World,
+        scatter: &Scatter<'_>,
+        warned: &[usize],
+    ) -> Result<Vec<Note>, Failure> {
+        if warned.is_empty() {
+            return Ok(Vec::new());
         }
-        let notes = notes.into_iter().map(|note| note.logical(&world.names)).collect();
-        self.state.diagnostics = Diagnostics::of_notes(notes);
-        Ok(())
+        let mut parts = Vec::with_capacity(scatter.parts.len());
+        for part in &scatter.parts {
+            let shard = usize::from(part.shard.0);
+            let fetched = match self.backends.get(shard) {
+                Some(backend) if warned.contains(&shard) => Note::fetch(backend).await?,
+                _ => Vec::new(),
+            };
+            let notes = fetched.into_iter().map(|note| note.logical(&world.names)).collect();
+            let own = unions(&scatter.probe.statement.sql);
+            let branches = (unions(&part.statement.sql) + 1).saturating_sub(own);
+            parts.push(PartNotes { branches, notes });
+        }
+        Ok(of_statement(parts))
     }
 
     /// The column definitions that MySQL gives to the client's own statement on one physical
@@ -103,6 +119,7 @@ impl Session {
         world: &World,
         planned: &Planned,
         scatter: &Scatter<'_>,
+        route: &Route<'_>,
     ) -> Result<Arc<Described>, Failure> {
         let version = self.state.settings.version();
         if let Some(described) = self.probes.get(planned, version) {
@@ -110,12 +127,23 @@ impl Session {
         }
         let shard = usize::from(scatter.probe.shard.0);
         self.prepare_backend(world, shard).await?;
+        let call = route.call(&scatter.probe.statement);
         let Some(backend) = self.backends.get(shard) else { return Err(Failure::CutOff) };
-        let described = backend.describe(&scatter.probe.statement.sql).await?;
+        let described = match &scatter.merge.group {
+            // MySQL answers from a temporary table then, whose columns differ a little from
+            // what it says when it prepares the statement.
+            Some(_) => backend.columns_of(&call).await?,
+            None => backend.describe(call.sql).await?,
+        };
         let described = Arc::new(described.map_err(|error| self.logical(world, error))?);
         self.probes.put(planned, version, described.clone());
         Ok(described)
     }
+}
+
+/// How many UNION ALL a text has.
+fn unions(sql: &[u8]) -> usize {
+    memchr::memmem::find_iter(sql, b"UNION ALL").count()
 }
 
 /// Reads the head of a part's answer: its columns, or MySQL's error.
@@ -178,17 +206,16 @@ struct Merge<'a> {
     client: &'a mut crate::frontend::Client,
     exchanges: Vec<Exchange<'a>>,
     warned: Vec<usize>,
-    warnings: u16,
 }
 
 impl Merge<'_> {
-    /// Streams rows until the merge is done. Gives the shards with warnings, how many warnings,
-    /// and how many rows.
+    /// Streams rows until the merge is done. Gives the shards with warnings and the number of
+    /// rows.
     async fn run(
         mut self,
         mut merger: Merger,
         world: &World,
-    ) -> Result<(Vec<usize>, u16, u64), Failure> {
+    ) -> Result<(Vec<usize>, u64), Failure> {
         let mut row = BytesMut::new();
         let mut rows = 0;
         loop {
@@ -208,7 +235,7 @@ impl Merge<'_> {
         for exchange in self.exchanges {
             drain(exchange).await?;
         }
-        Ok((self.warned, self.warnings, rows))
+        Ok((self.warned, rows))
     }
 
     async fn feed(
@@ -220,7 +247,7 @@ impl Merge<'_> {
         let Some(exchange) = self.exchanges.get_mut(part) else { return Err(Failure::CutOff) };
         let shard = exchange.shard();
         let capabilities = exchange.capabilities();
-        let (warnings, done) = (&mut self.warnings, &mut self.warned);
+        let warned = &mut self.warned;
         let step = exchange.next(|event, payload| -> Result<(), Failure> {
             match event {
                 Event::Row => merger.push(part, payload)?,
@@ -228,8 +255,7 @@ impl Merge<'_> {
                     let end = decode_end(payload, capabilities).map_err(protocol(shard))?;
                     merger.finish(part);
                     if end.warnings > 0 {
-                        *warnings = warnings.saturating_add(end.warnings);
-                        done.push(shard);
+                        warned.push(shard);
                     }
                 }
                 Event::Err => {

@@ -6,6 +6,7 @@ use remora_planner::{Count, Statement, Writes};
 use remora_protocol::{ErrPacket, OkPacket, StatusFlags};
 
 use super::info;
+use super::row_numbers::in_client_rows;
 use super::run::Route;
 use crate::backend::{Backend, BackendError, Ended};
 use crate::failure::Failure;
@@ -13,7 +14,15 @@ use crate::world::World;
 use crate::session::{Diagnostics, InsertId, Note, Session, second_shard};
 
 /// What a shard's statements did: their OKs and warnings, or MySQL's refusal of one.
-type Done = Result<(Vec<Ended>, Vec<Note>), ErrPacket<'static>>;
+type Done = Result<(Vec<Ended>, Vec<Note>), Refused>;
+
+/// MySQL's refusal of a part.
+#[derive(Debug)]
+struct Refused {
+    error: ErrPacket<'static>,
+    /// The row of the client's statement that it is about, or the part's first.
+    row: Option<u32>,
+}
 
 impl Session {
     /// Runs a write on all shards concerned.
@@ -45,8 +54,19 @@ impl Session {
         let end: &[u8] = if failed { b"ROLLBACK" } else { b"COMMIT" };
         let ends = join_all(backends.iter_mut().map(|b| end_transaction(b, end))).await;
         let mut done = Vec::with_capacity(results.len());
+        let mut refused = None::<Refused>;
         for result in results {
-            done.push(result?.map_err(|error| self.logical(world, error))?);
+            match result? {
+                Ok(part) => done.push(part),
+                // One server would have stopped at the first of the rows.
+                Err(next) if refused.as_ref().is_none_or(|first| next.row < first.row) => {
+                    refused = Some(next);
+                }
+                Err(_) => {}
+            }
+        }
+        if let Some(Refused { error, .. }) = refused {
+            return Err(self.logical(world, error).into());
         }
         for end in ends {
             end?;
@@ -82,7 +102,7 @@ impl Session {
                 self.put_sum(world, vec![done], writes.count, route);
                 Ok(())
             }
-            Err(error) => {
+            Err(Refused { error, .. }) => {
                 // A deadlock rolled everything back, the savepoint too; the error is what counts.
                 drop(backend.query(ROLLBACK_TO).await?.finish().await?);
                 self.ask_transaction(shard).await?;
@@ -110,7 +130,7 @@ impl Session {
         let affected_rows = ended.iter().map(|e| e.affected_rows).sum();
         let warnings = ended.iter().fold(0_u16, |sum, e| sum.saturating_add(e.warnings));
         let is_insert = matches!(route.kind, StatementKind::Insert | StatementKind::Replace);
-        let info = info::sum(&ended, is_insert);
+        let info = info::sum(&ended, is_insert, route.ignores);
         let explicit = ended.iter().map(|e| e.last_insert_id).rfind(|id| *id != 0);
         let generated = route.insert.as_ref().and_then(|i| i.first_generated);
         if let Some(id) = generated {
@@ -135,6 +155,24 @@ impl Session {
     pub(crate) fn logical(&self, world: &World, error: ErrPacket<'static>) -> ErrPacket<'static> {
         let message = world.names.in_text(&error.message).into_owned().into();
         ErrPacket { message, ..error }
+    }
+}
+
+impl Refused {
+    fn of(error: ErrPacket<'static>, statement: &Statement<'_>) -> Self {
+        match in_client_rows(&error.message, &statement.rows) {
+            Some((message, row)) => {
+                Self { error: ErrPacket { message: message.into(), ..error }, row: Some(row) }
+            }
+            None => Self { error, row: statement.rows.first().copied() },
+        }
+    }
+}
+
+fn with_client_row(note: Note, statement: &Statement<'_>) -> Note {
+    match in_client_rows(&note.message, &statement.rows) {
+        Some((message, _)) => Note { message, ..note },
+        None => note,
     }
 }
 
@@ -163,11 +201,12 @@ async fn run_all(
         match finished {
             Ok(done) => {
                 if done.warnings > 0 {
-                    notes.extend(Note::fetch(backend).await?);
+                    let fetched = Note::fetch(backend).await?;
+                    notes.extend(fetched.into_iter().map(|note| with_client_row(note, statement)));
                 }
                 ended.push(done);
             }
-            Err(error) => return Ok(Err(error)),
+            Err(error) => return Ok(Err(Refused::of(error, statement))),
         }
     }
     Ok(Ok((ended, notes)))

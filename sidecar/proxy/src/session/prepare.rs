@@ -36,13 +36,7 @@ impl Session {
                 let described = backend.describe(&statement.sql).await?;
                 described.map_err(|error| self.logical(&world, error))?
             }
-            Prepare::Here if planned.plan().kind() == StatementKind::Show => {
-                return Err(not_preparable().into());
-            }
-            Prepare::Here if planned.plan().param_count() > 0 => {
-                return Err(not_preparable().into());
-            }
-            Prepare::Here => Described::default(),
+            Prepare::Here => self.describe_here(&world, planned.plan().kind(), sql).await?,
         };
         let statement = ClientStatement {
             sql: sql.to_vec(),
@@ -55,6 +49,23 @@ impl Session {
         };
         let id = self.prepared.insert(statement)?;
         self.put_described(&world, id, &described)
+    }
+
+    /// Describes a statement that the session runs itself: MySQL knows whether it can be
+    /// prepared, and what its answer looks like.
+    async fn describe_here(
+        &mut self,
+        world: &World,
+        kind: StatementKind,
+        sql: &[u8],
+    ) -> Result<Described, Failure> {
+        if matches!(kind, StatementKind::ShowRemora | StatementKind::ExplainRemora) {
+            return Err(not_preparable().into());
+        }
+        let shard = self.any_shard();
+        self.prepare_backend(world, shard).await?;
+        let Some(backend) = self.backends.get(shard) else { return Err(Failure::CutOff) };
+        Ok(backend.describe(sql).await??)
     }
 
     fn put_described(

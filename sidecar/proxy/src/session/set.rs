@@ -8,7 +8,7 @@ use remora_protocol::{ColumnType, ErrPacket};
 use super::settings::{CHARACTER_SET, NAMES};
 use super::utility::not_supported;
 use super::{HOME, InsertId, Session, Transaction};
-use crate::backend::Table;
+use crate::backend::{Call, Table};
 use crate::execute::{Patch, Request, relay};
 use crate::failure::Failure;
 use crate::world::World;
@@ -60,7 +60,8 @@ impl Session {
         let shard = if computes { self.shard_of_expressions(sql) } else { self.any_shard() };
         self.lease_for_set(world, shard, computes).await?;
         let Some(backend) = self.backends.get(shard) else { return Err(Failure::CutOff) };
-        let exchange = backend.query(sql).await?;
+        let params = request.params.map(<[_]>::to_vec);
+        let exchange = backend.run(&Call { sql, params }).await?;
         let patch = Patch { more_results: request.more_results, ..Patch::default() };
         let relayed = relay(&mut self.client, exchange, &patch).await?;
         let Some(ended) = &relayed.ended else {

@@ -5,7 +5,7 @@ use remora_planner::utility::ShowKind;
 use remora_protocol::{ColumnFlags, ColumnType};
 
 use super::{Diagnostics, Note, Session};
-use crate::execute::{Request, number_column, put_table, text_column};
+use crate::execute::{Cell, Request, number_column, put_table, text_column};
 use crate::failure::Failure;
 use crate::world::World;
 
@@ -33,6 +33,7 @@ impl Session {
         let errors_only = matches!(kind, ShowKind::Errors | ShowKind::CountErrors);
         let shown = notes.iter().filter(|note| !errors_only || note.level == b"Error");
         let status = self.status(request.more_results);
+        let (binary, collation) = (request.params.is_some(), self.account.collation());
         match kind {
             ShowKind::CountWarnings | ShowKind::CountErrors => {
                 let name = match errors_only {
@@ -41,27 +42,31 @@ impl Session {
                 };
                 let kind = ColumnType::MYSQL_TYPE_LONGLONG;
                 let column = number_column(name, kind, 21, ColumnFlags::empty());
-                let count = shown.count().to_string().into_bytes();
-                put_table(&mut self.client, &[column], &[vec![count]], status);
+                let count = Cell::LongLong(shown.count() as u64);
+                put_table(&mut self.client, &[column], &[vec![count]], binary, status);
             }
             _ => {
                 let (offset, count) = limit(request.sql, self.state.context.sql_mode);
                 let rows: Vec<_> = shown.skip(offset).take(count).map(row).collect();
                 let not_null = ColumnFlags::NOT_NULL_FLAG;
                 let columns = [
-                    text_column("Level", 7),
+                    text_column("Level", 7, collation),
                     number_column("Code", ColumnType::MYSQL_TYPE_LONG, 5, not_null),
-                    text_column("Message", 512),
+                    text_column("Message", 512, collation),
                 ];
-                put_table(&mut self.client, &columns, &rows, status);
+                put_table(&mut self.client, &columns, &rows, binary, status);
             }
         }
         Ok(())
     }
 }
 
-fn row(note: &Note) -> Vec<Vec<u8>> {
-    vec![note.level.clone(), note.code.to_string().into_bytes(), note.message.clone()]
+fn row(note: &Note) -> Vec<Cell> {
+    vec![
+        Cell::Text(note.level.clone()),
+        Cell::Long(u32::from(note.code)),
+        Cell::Text(note.message.clone()),
+    ]
 }
 
 /// The LIMIT of a SHOW WARNINGS: what to skip, and how many to give.

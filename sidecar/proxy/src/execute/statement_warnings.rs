@@ -1,0 +1,81 @@
+//! Warnings of a read in parts, as one server would have counted them.
+//!
+//! What MySQL says of the statement itself (a deprecated form, a constant that it truncates)
+//! every physical table's part says again. What it says of rows adds up.
+
+use crate::session::Note;
+
+/// What one shard's answer came with.
+#[derive(Debug)]
+pub(super) struct PartNotes {
+    /// How many physical tables its statement read, each in a part of a UNION of its own.
+    pub(super) branches: usize,
+    /// Its warnings.
+    pub(super) notes: Vec<Note>,
+}
+
+/// Division by zero comes once for each row.
+const OF_ROWS: [u16; 1] = [1365];
+
+/// The warnings of the whole.
+pub(super) fn of_statement(mut parts: Vec<PartNotes>) -> Vec<Note> {
+    let mut whole: Vec<Note> = Vec::new();
+    while let Some(note) = parts.iter().find_map(|part| part.notes.first()).cloned() {
+        let counts: Vec<usize> = parts.iter_mut().map(|part| take(&mut part.notes, &note)).collect();
+        let branches = parts.iter().map(|part| part.branches.max(1));
+        let once = once_each(&note, counts.iter().copied().zip(branches));
+        let count = once.unwrap_or_else(|| counts.iter().sum());
+        whole.extend(std::iter::repeat_n(note, count));
+    }
+    whole
+}
+
+fn take(notes: &mut Vec<Note>, note: &Note) -> usize {
+    let before = notes.len();
+    notes.retain(|other| other != note);
+    before - notes.len()
+}
+
+/// How often each branch says it, if all say it equally often and it is not of rows.
+fn once_each(note: &Note, mut counts: impl Iterator<Item = (usize, usize)>) -> Option<usize> {
+    let of_row = memchr::memmem::find(&note.message, b" at row ").is_some();
+    if of_row || OF_ROWS.contains(&note.code) {
+        return None;
+    }
+    let each = |(count, branches): (usize, usize)| {
+        (count > 0 && count % branches == 0).then(|| count / branches)
+    };
+    let first = each(counts.next()?)?;
+    counts.all(|next| each(next) == Some(first)).then_some(first)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn notes(code: u16, count: usize) -> Vec<Note> {
+        let note = Note { level: b"Warning".to_vec(), code, message: b"text".to_vec() };
+        vec![note; count]
+    }
+
+    fn whole(parts: &[(usize, u16, usize)]) -> usize {
+        let part = |(branches, code, count): &(usize, u16, usize)| PartNotes {
+            branches: *branches,
+            notes: notes(*code, *count),
+        };
+        of_statement(parts.iter().map(part).collect()).len()
+    }
+
+    #[test]
+    fn what_every_branch_says_is_said_once() {
+        assert_eq!(whole(&[(16, 1287, 16), (16, 1287, 16)]), 1);
+        assert_eq!(whole(&[(2, 1287, 4), (1, 1287, 2)]), 2);
+    }
+
+    #[test]
+    fn what_is_said_of_rows_adds_up() {
+        assert_eq!(whole(&[(1, 1365, 3), (1, 1365, 3)]), 6);
+        assert_eq!(whole(&[(1, 1292, 3), (1, 1292, 1)]), 4);
+        assert_eq!(whole(&[(1, 1292, 3), (1, 1292, 0)]), 3);
+    }
+}
