@@ -7,9 +7,12 @@ use remora_crds::{
 };
 
 use crate::build::{self, Kind, Object, ObjectKey};
-use crate::conditions::{self, Finding};
+use crate::conditions::{self, Finding, shorten};
 use crate::names::Names;
 use crate::observe::{Observations, PodView};
+
+/// A status holds up to 256 shards, and etcd is no place for stories.
+const LONGEST_REASON: usize = 200;
 
 /// One step towards what the manifest asks for.
 #[derive(Clone, Debug, PartialEq)]
@@ -214,7 +217,7 @@ fn shard_status(
     }
 }
 
-/// Why a shard does not serve, in at most 200 bytes; `None` if it does.
+/// Why a shard does not serve, in a few words; `None` if it does.
 fn trouble(was: Option<&ShardStatus>, seen: &Observations, shard: u16) -> Option<String> {
     let mut reason = match (seen.pods.get(&shard), seen.agents.get(&shard)) {
         (None, _) => "its pod does not exist".to_owned(),
@@ -230,10 +233,7 @@ fn trouble(was: Option<&ShardStatus>, seen: &Observations, shard: u16) -> Option
         (Some(_), Some(agent)) if !agent.bootstrapped => agent.reason.clone(),
         (Some(_), Some(_)) => return None,
     };
-    let end = (0..=200.min(reason.len()))
-        .rev()
-        .find(|i| reason.is_char_boundary(*i));
-    reason.truncate(end.unwrap_or(0));
+    shorten(&mut reason, LONGEST_REASON);
     Some(reason)
 }
 
@@ -282,7 +282,10 @@ fn findings(status: &ShardingClusterStatus, restart: Option<&str>) -> Vec<Findin
             message: if lost.is_empty() {
                 "no shard was lost".to_owned()
             } else {
-                format!("{}; this version has no replica to promote", text(&lost))
+                format!(
+                    "{}; nothing is promoted, since this version has no replicas",
+                    text(&lost)
+                )
             },
         },
     ]

@@ -30,7 +30,7 @@ pub fn update(
 ) -> Vec<Finding> {
     let mut changed = Vec::new();
     for mut finding in findings {
-        shorten(&mut finding.message);
+        shorten(&mut finding.message, LONGEST_MESSAGE);
         let status = if finding.holds { "True" } else { "False" };
         let fresh = Condition {
             type_: finding.type_.name().to_owned(),
@@ -68,13 +68,15 @@ pub fn holds(conditions: &[Condition], type_: ConditionType) -> bool {
         .any(|condition| condition.type_ == type_.name() && condition.status == "True")
 }
 
-fn shorten(message: &mut String) {
-    if message.len() > LONGEST_MESSAGE {
-        let end = (0..=LONGEST_MESSAGE - 3)
+/// Cuts `text` to `longest` bytes, between characters, and shows that it was cut.
+pub(crate) fn shorten(text: &mut String, longest: usize) {
+    const MARK: &str = "...";
+    if text.len() > longest {
+        let end = (0..=longest - MARK.len())
             .rev()
-            .find(|i| message.is_char_boundary(*i));
-        message.truncate(end.unwrap_or(0));
-        message.push_str("...");
+            .find(|i| text.is_char_boundary(*i));
+        text.truncate(end.unwrap_or(0));
+        text.push_str(MARK);
     }
 }
 

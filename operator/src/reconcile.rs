@@ -158,7 +158,10 @@ impl Round<'_> {
             Err(error) => return self.without_secrets(cluster, error).await,
         };
         let objects = build::objects(cluster, &images, &context.site);
-        let agents = context.reports.of(&self.names);
+        let agents = context.reports.of(
+            &self.names,
+            cluster.metadata.uid.as_deref().unwrap_or_default(),
+        );
         let seen = observe(&context.client, &self.names, agents).await?;
         let refresh = context.refreshes.due(&self.names);
         let wanted = Wanted {
@@ -334,7 +337,7 @@ fn event(cluster: &ShardingCluster, finding: &Finding) -> Option<Event> {
         .as_ref()
         .is_some_and(|status| conditions::holds(&status.conditions, ConditionType::Available));
     let type_ = match (finding.type_, finding.holds) {
-        (ConditionType::Accepted, false) | (ConditionType::Degraded, true) => EventType::Warning,
+        (ConditionType::Accepted, false) => EventType::Warning,
         (ConditionType::Available, false) if served => EventType::Warning,
         (ConditionType::Available, true) => EventType::Normal,
         (ConditionType::Progressing, true) if finding.reason == "Failing" => EventType::Warning,

@@ -14,8 +14,16 @@ use crate::names::Names;
 /// Agents report every ten seconds; three in a row may be lost.
 const FRESH: Duration = Duration::from_secs(35);
 
-/// Each shard's last report, and when it came.
-type Shards = BTreeMap<u16, (Instant, AgentHealth)>;
+/// Each shard's last report.
+type Shards = BTreeMap<u16, Heard>;
+
+/// A report, when it came, and the UID of the cluster that it speaks of.
+#[derive(Clone, Debug)]
+struct Heard {
+    at: Instant,
+    uid: String,
+    health: AgentHealth,
+}
 
 /// What agents reported lately.
 #[derive(Debug)]
@@ -34,27 +42,32 @@ impl Default for Reports {
 }
 
 impl Reports {
-    /// Takes the report of a shard's agent.
-    pub fn take(&self, names: Names, shard: u16, health: AgentHealth) {
+    /// Takes the report of a shard's agent, which follows the cluster with this UID.
+    pub fn take(&self, names: Names, shard: u16, uid: String, health: AgentHealth) {
         let mut heard = self.heard.lock().unwrap_or_else(PoisonError::into_inner);
-        let entry = (Instant::now(), health);
-        let before = heard.entry(names).or_default().insert(shard, entry.clone());
-        if before.is_none_or(|(_, health)| health != entry.1) {
+        let now = Heard {
+            at: Instant::now(),
+            uid,
+            health,
+        };
+        let before = heard.entry(names).or_default().insert(shard, now.clone());
+        if before.is_none_or(|before| before.uid != now.uid || before.health != now.health) {
             self.changed.send_replace(());
         }
     }
 
-    /// The reports of a cluster that are not too old.
+    /// The reports of a cluster that are not too old. An agent that still follows a cluster
+    /// which was deleted, and has the same name, says nothing about this one.
     #[must_use]
-    pub fn of(&self, names: &Names) -> BTreeMap<u16, AgentHealth> {
+    pub fn of(&self, names: &Names, uid: &str) -> BTreeMap<u16, AgentHealth> {
         let mut heard = self.heard.lock().unwrap_or_else(PoisonError::into_inner);
         let Some(shards) = heard.get_mut(names) else {
             return BTreeMap::new();
         };
-        shards.retain(|_, (at, _)| at.elapsed() < FRESH);
-        shards
-            .iter()
-            .map(|(shard, (_, health))| (*shard, health.clone()))
+        shards.retain(|_, heard| heard.at.elapsed() < FRESH);
+        let current = shards.iter().filter(|(_, heard)| heard.uid == uid);
+        current
+            .map(|(shard, heard)| (*shard, heard.health.clone()))
             .collect()
     }
 
@@ -77,12 +90,17 @@ mod tests {
             mysqld: true,
             ..AgentHealth::default()
         };
-        reports.take(names.clone(), 1, up.clone());
+        reports.take(names.clone(), 1, "u1".to_owned(), up.clone());
         assert_eq!(changes.next().await, Some(()));
-        reports.take(names.clone(), 1, up.clone());
+        reports.take(names.clone(), 1, "u1".to_owned(), up.clone());
         let quiet = tokio::time::timeout(Duration::from_millis(50), changes.next()).await;
         assert!(quiet.is_err());
-        assert_eq!(reports.of(&names), BTreeMap::from([(1, up)]));
-        assert_eq!(reports.of(&Names::new("other", "shop")), BTreeMap::new());
+        assert_eq!(reports.of(&names, "u1"), BTreeMap::from([(1, up)]));
+        assert_eq!(
+            reports.of(&Names::new("other", "shop"), "u1"),
+            BTreeMap::new()
+        );
+        // Deleted and applied again.
+        assert_eq!(reports.of(&names, "u2"), BTreeMap::new());
     }
 }

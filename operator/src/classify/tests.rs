@@ -162,7 +162,7 @@ fn a_lost_primary_is_said_and_nothing_is_promoted() {
     assert_eq!(state, "True PrimaryDown");
     assert_eq!(
         message,
-        "shard 1: pod shop-1-0 is not ready; this version has no replica to promote"
+        "shard 1: pod shop-1-0 is not ready; nothing is promoted, since this version has no replicas"
     );
 }
 

@@ -98,7 +98,12 @@ impl Directory for Service {
             if let Some(health) = report.health.agent {
                 let cluster = self.0.cluster(&names)?;
                 let shard = self.0.shard_of(&bearer, &cluster).await?;
-                self.0.reports.take(names, shard, health);
+                let uid = report
+                    .health
+                    .in_force
+                    .map(|identity| identity.uid)
+                    .unwrap_or_default();
+                self.0.reports.take(names, shard, uid, health);
             }
             Ok(())
         })
