@@ -33,7 +33,11 @@ pub(crate) struct Binding<'a> {
 impl<'a> Binding<'a> {
     /// Begins a statement some bytes longer than the client's.
     pub(crate) fn renderer(&self, more: usize) -> Renderer<'a> {
-        let params: &[Position] = if self.values.prepared() { &self.splices.params } else { &[] };
+        let params: &[Position] = if self.values.prepared() {
+            &self.splices.params
+        } else {
+            &[]
+        };
         Renderer::new(self.frame, params, self.frame.sql.len() + more)
     }
 
@@ -54,7 +58,11 @@ impl<'a> Binding<'a> {
     fn write(&self, out: &mut Vec<u8>, piece: &Piece, places: &[Place]) -> bool {
         match piece {
             Piece::Schema { class, dot } => {
-                let sharded = self.splices.tables.get(*class).and_then(|table| table.sharded());
+                let sharded = self
+                    .splices
+                    .tables
+                    .get(*class)
+                    .and_then(|table| table.sharded());
                 let (Some(sharded), Some(place)) = (sharded, places.get(*class)) else {
                     return false;
                 };
@@ -83,10 +91,16 @@ impl<'a> Binding<'a> {
     /// The whole statement for these places: the client's own bytes if nothing changes.
     pub(crate) fn statement(&self, places: &[Place]) -> Statement<'a> {
         if self.splices.edits.is_empty() {
-            let params = if self.values.prepared() { self.splices.params.len() } else { 0 };
+            let params = if self.values.prepared() {
+                self.splices.params.len()
+            } else {
+                0
+            };
             return Statement {
                 sql: Cow::Borrowed(self.frame.sql),
-                params: (0..params).map(|it| crate::ParamSource::Client(it as u32)).collect(),
+                params: (0..params)
+                    .map(|it| crate::ParamSource::Client(it as u32))
+                    .collect(),
                 rows: Vec::new(),
             };
         }

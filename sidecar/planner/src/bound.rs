@@ -160,7 +160,10 @@ pub struct Place {
 
 impl Place {
     /// The first slot of the first shard.
-    pub(crate) const FIRST: Self = Self { shard: ShardIndex(0), slot: Slot(0) };
+    pub(crate) const FIRST: Self = Self {
+        shard: ShardIndex(0),
+        slot: Slot(0),
+    };
 }
 
 /// One client parameter of a prepared statement, as the planner needs to see it.

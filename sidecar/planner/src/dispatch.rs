@@ -3,22 +3,20 @@
 use std::ops::Range;
 use std::sync::Arc;
 
-use sqlparser::ast::Statement as Tree;
-
 use crate::Refusal;
 use crate::binding::Splices;
 use crate::bound::{Place, Target};
 use crate::catalog::{Catalog, Table};
 use crate::context::Context;
 use crate::lexer::TokenKind;
-use crate::names::{TableName, mentioned, schema_edit};
-use crate::plan::{Plan, RowsPlan, Several, Work};
-use crate::route::{Analysis, Pins, analyze};
+use crate::names::{TableName, mentioned};
+use crate::plan::{Plan, Work};
+use crate::route::Pins;
 use crate::session_functions;
 use crate::text::{Edit, Source};
 use crate::traits::Traits;
 use crate::utility::{self, StatementKind, classify};
-use crate::{ddl, parse, select, show, write};
+use crate::{ddl, show, write};
 
 /// A plan and what the cache must know of it.
 pub(crate) struct Made {
@@ -42,7 +40,23 @@ pub(crate) struct Found {
 impl Found {
     /// Work without edits.
     pub(crate) fn plain(work: Work) -> Self {
-        Self { work, edits: Vec::new(), tables: Vec::new(), missing: false }
+        Self {
+            work,
+            edits: Vec::new(),
+            tables: Vec::new(),
+            missing: false,
+        }
+    }
+
+    /// A statement for a table that does not exist as far as the catalog knows: MySQL says so.
+    pub(crate) fn missing(table: &Arc<Table>, edits: Vec<Edit>) -> Self {
+        let split = table.sharded().is_some_and(|sharded| sharded.slots > 1);
+        Self {
+            work: Work::Fixed(Place::FIRST),
+            edits: if split { edits } else { Vec::new() },
+            tables: vec![Arc::clone(table)],
+            missing: true,
+        }
     }
 
     /// The whole text to one server.
@@ -84,7 +98,15 @@ pub(crate) fn plan(
     let body = sql.get(body).unwrap_or_default();
     let kind = classify(body, context.sql_mode);
     let traits = Traits::of(&source, kind);
-    let reading = Reading { catalog, context, source, body, start, kind, traits };
+    let reading = Reading {
+        catalog,
+        context,
+        source,
+        body,
+        start,
+        kind,
+        traits,
+    };
     reading.refuse_physical_schemas()?;
     if invalid && let Some(table) = reading.mentioned() {
         return Err(Refusal {
@@ -97,19 +119,27 @@ pub(crate) fn plan(
         });
     }
     let mut pins = Pins::default();
-    let mut found = if invalid { Found::pass(Target::Home) } else { reading.read(&mut pins)? };
+    let mut found = if invalid {
+        Found::pass(Target::Home)
+    } else {
+        reading.read(&mut pins)?
+    };
     let source = &reading.source;
     session_functions::add(source, kind, &mut found.edits);
     found.edits.sort_by_key(|edit| edit.span.start);
     let cacheable = source.len() <= MAX_CACHED_TOKENS
-        && !matches!(found.work, Work::Ddl(_) | Work::Explain(_) | Work::Replace(..));
+        && !matches!(
+            found.work,
+            Work::Ddl(_) | Work::Explain(_) | Work::Replace(..)
+        );
     let splices = Splices {
         edits: found.edits,
         params: source.params(),
         end: source.last_end(),
         tables: found.tables,
     };
-    let bytes = size_of::<Plan>() + 64 * splices.edits.len() + 8 * splices.params.len() + 16 * source.len();
+    let bytes =
+        size_of::<Plan>() + 64 * splices.edits.len() + 8 * splices.params.len() + 16 * source.len();
     let plan = Plan {
         kind,
         work: found.work,
@@ -119,8 +149,16 @@ pub(crate) fn plan(
         missing: found.missing,
         bytes,
     };
-    let pins = pins.into_sorted().into_iter().map(|pin| pin as usize).collect();
-    Ok(Made { plan, pins, cacheable })
+    let pins = pins
+        .into_sorted()
+        .into_iter()
+        .map(|pin| pin as usize)
+        .collect();
+    Ok(Made {
+        plan,
+        pins,
+        cacheable,
+    })
 }
 
 impl<'a> Reading<'a> {
@@ -134,6 +172,7 @@ impl<'a> Reading<'a> {
         self.source.token_at(self.start + span.start)
     }
 
+    /// Plans the statement.
     fn read(&self, pins: &mut Pins) -> Result<Found, Refusal> {
         use StatementKind as K;
         match self.kind {
@@ -178,49 +217,17 @@ impl<'a> Reading<'a> {
 
     fn nothing_mentioned(&self, what: &str) -> Result<(), Refusal> {
         match self.mentioned() {
-            Some(table) => Err(self.unsupported(table, what)),
-            None => Ok(()),
-        }
-    }
-
-    /// The refusal of a statement for a table of the manifest.
-    pub(crate) fn unsupported(&self, table: &Table, what: &str) -> Refusal {
-        let spread = if table.sharded().is_some() { "sharded" } else { "on every shard" };
-        Refusal::unsupported(format!(
-            "{what} is not supported for {}, which is {spread}",
-            table.name
-        ))
-    }
-
-    /// Physical schemas do not exist for clients.
-    fn refuse_physical_schemas(&self) -> Result<(), Refusal> {
-        if !self.catalog.has_physical_schemas() {
-            return Ok(());
-        }
-        let source = &self.source;
-        let named = (0..source.len()).find_map(|token| {
-            let name = source.name(token)?;
-            let is_schema = source.kind(token + 1) == Some(TokenKind::Dot)
-                || token.checked_sub(1).is_some_and(|before| {
-                    source.is_any(before, &["USE", "FROM", "IN", "DATABASE", "SCHEMA", "EXISTS"])
-                });
-            (is_schema && self.catalog.is_physical_schema(&name)).then_some(name)
-        });
-        match named {
-            Some(name) => Err(Refusal {
-                code: 1049,
-                state: *b"42000",
-                message: format!("Unknown database '{name}'"),
-            }),
+            Some(table) => Err(table.unsupported(what)),
             None => Ok(()),
         }
     }
 
     /// EXPLAIN REMORA statement.
     fn explain(&self) -> Result<Found, Refusal> {
-        let inner = self.source.tokens.get(2).ok_or_else(|| {
-            Refusal::unsupported("EXPLAIN REMORA needs a statement behind it")
-        })?;
+        let inner =
+            self.source.tokens.get(2).ok_or_else(|| {
+                Refusal::unsupported("EXPLAIN REMORA needs a statement behind it")
+            })?;
         Ok(Found::plain(Work::Explain(inner.start as usize)))
     }
 
@@ -239,7 +246,7 @@ impl<'a> Reading<'a> {
             return self.home("INSERT or REPLACE … SELECT from another table");
         };
         if table.is_missing() {
-            return Ok(self.missing(table, vec![name.edit(source, 0)]));
+            return Ok(Found::missing(table, vec![name.edit(source, 0)]));
         }
         let mut plan = write::plan_insert(self.context, source, name, table)?;
         Ok(Found {
@@ -248,174 +255,5 @@ impl<'a> Reading<'a> {
             tables: vec![Arc::clone(table)],
             missing: false,
         })
-    }
-
-    /// A table that does not exist as far as the catalog knows: MySQL says so.
-    pub(crate) fn missing(&self, table: &Arc<Table>, edits: Vec<Edit>) -> Found {
-        let split = table.sharded().is_some_and(|sharded| sharded.slots > 1);
-        let edits = if split { edits } else { Vec::new() };
-        let work = Work::Fixed(Place::FIRST);
-        Found { work, edits, tables: vec![Arc::clone(table)], missing: true }
-    }
-
-    /// SELECT, UPDATE, DELETE.
-    fn rows(&self, pins: &mut Pins) -> Result<Found, Refusal> {
-        let source = &self.source;
-        let Some(table) = self.mentioned() else { return self.unsharded() };
-        if (0..source.len()).any(|token| source.is(token, "TABLE")) {
-            return Err(self.unsupported(table, "TABLE instead of SELECT * FROM"));
-        }
-        let tree = parse::parse(source.sql, source.mode, &source.tokens).ok_or_else(|| {
-            Refusal::unsupported(format!(
-                "this statement names {} and is not understood; it may be in a form that is not \
-                 supported yet",
-                table.name
-            ))
-        })?;
-        let analysis = analyze(self.catalog, self.context, source, &tree, pins)?;
-        self.rows_of(&tree, analysis, pins)
-    }
-
-    fn unsharded(&self) -> Result<Found, Refusal> {
-        let source = &self.source;
-        self.refuse_information_schema()?;
-        let home = source.find(0, source.len(), &["FROM"]).is_some()
-            || !matches!(self.kind, StatementKind::Query)
-            || self.traits.assigns_user_variables
-            || source.calls(&select::STATEFUL).is_some();
-        Ok(Found::pass(if home { Target::Home } else { Target::Any }))
-    }
-
-    /// INFORMATION_SCHEMA of the first shard knows the split tables by their physical schemas
-    /// only.
-    fn refuse_information_schema(&self) -> Result<(), Refusal> {
-        const NAME: &str = "information_schema";
-        if !self.catalog.has_physical_schemas() {
-            return Ok(());
-        }
-        let source = &self.source;
-        let is = |name: String| name.eq_ignore_ascii_case(NAME);
-        let current = self.context.database.clone().is_some_and(is);
-        let reads = source.find(0, source.len(), &["FROM"]).is_some();
-        let table = (0..source.len())
-            .find(|token| {
-                source.name(*token).is_some_and(is) && source.kind(token + 1) == Some(TokenKind::Dot)
-            })
-            .and_then(|token| source.name(token + 2));
-        let harmless = ["CHARACTER_SETS", "COLLATIONS", "ENGINES", "KEYWORDS", "PLUGINS"];
-        match table {
-            Some(table) if harmless.iter().any(|name| table.eq_ignore_ascii_case(name)) => Ok(()),
-            None if !(current && reads) => Ok(()),
-            _ => Err(Refusal::unsupported(
-                "INFORMATION_SCHEMA is not supported yet beside tables that are split within \
-                 their shard; use SHOW or DESCRIBE",
-            )),
-        }
-    }
-
-    pub(crate) fn rows_of(
-        &self,
-        tree: &Tree,
-        analysis: Analysis,
-        pins: &mut Pins,
-    ) -> Result<Found, Refusal> {
-        let is_split = |table_use: usize| {
-            let sharded = analysis.uses.get(table_use).and_then(|it| it.table.sharded());
-            sharded.is_some_and(|sharded| sharded.slots > 1)
-        };
-        let edits: Vec<Edit> = analysis
-            .names
-            .iter()
-            .filter(|name| is_split(name.table_use))
-            .map(|name| {
-                let class = analysis.uses.get(name.table_use).map_or(0, |it| it.class);
-                schema_edit(&self.source, name.token, name.qualified, class)
-            })
-            .collect();
-        if let Some(missing) = analysis.uses.iter().find(|it| it.table.is_missing()) {
-            let mut found = self.missing(&missing.table, edits);
-            found.tables = vec![Arc::clone(&missing.table); analysis.uses.len()];
-            return Ok(found);
-        }
-        if analysis.classes.is_empty() {
-            return self.broadcast(&analysis);
-        }
-        if analysis.unsharded {
-            return Err(Refusal::unsupported(
-                "a sharded table and a table that the manifest does not name cannot be used in \
-                 one statement yet; read them one after the other, or declare the latter \
-                 broadcast",
-            ));
-        }
-        let several = self.several(tree, &analysis, pins)?;
-        let tables = analysis.classes.iter().map(|class| Arc::clone(&class.table)).collect();
-        let routes = analysis.classes.into_iter().map(|class| class.route).collect();
-        let plan = RowsPlan { routes, single_only: analysis.single_only, several };
-        Ok(Found { work: Work::Rows(plan), edits, tables, missing: false })
-    }
-
-    /// Broadcast tables, perhaps beside unsharded ones.
-    fn broadcast(&self, analysis: &Analysis) -> Result<Found, Refusal> {
-        if !self.traits.writes {
-            let home = analysis.unsharded
-                || self.traits.locks
-                || self.traits.assigns_user_variables
-                || self.source.calls(&select::STATEFUL).is_some();
-            return Ok(Found::pass(if home { Target::Home } else { Target::Any }));
-        }
-        let Some(table) = analysis.uses.first().map(|it| &it.table) else {
-            return Ok(Found::pass(Target::Home));
-        };
-        if analysis.unsharded {
-            return Err(self.unsupported(table, "a write that reads a table of one shard"));
-        }
-        if let Some(function) = self.source.calls(&write::VARYING) {
-            let what = format!("{function}(), which differs from shard to shard,");
-            return Err(self.unsupported(table, &what));
-        }
-        Ok(Found::plain(Work::Everywhere))
-    }
-
-    fn several(
-        &self,
-        tree: &Tree,
-        analysis: &Analysis,
-        pins: &mut Pins,
-    ) -> Result<Several, Refusal> {
-        let refuse = |what: &str| Several::Refused(select::spanning(what));
-        Ok(match tree {
-            Tree::Query(query) => {
-                match select::plan(self.catalog, &self.source, analysis, query, pins) {
-                    Ok(plan) => Several::Read(Box::new(plan)),
-                    Err(refusal) => Several::Refused(refusal),
-                }
-            }
-            Tree::Update(update) => {
-                write::check_update(analysis, update)?;
-                if !update.order_by.is_empty() || update.limit.is_some() {
-                    refuse("UPDATE with ORDER BY or LIMIT")
-                } else {
-                    self.several_writes()
-                }
-            }
-            Tree::Delete(delete) => {
-                write::check_delete(analysis, delete)?;
-                if !delete.order_by.is_empty() || delete.limit.is_some() {
-                    refuse("DELETE with ORDER BY or LIMIT")
-                } else {
-                    self.several_writes()
-                }
-            }
-            _ => refuse("a statement of this form"),
-        })
-    }
-
-    fn several_writes(&self) -> Several {
-        let assigns = self.traits.assigns_user_variables;
-        match self.source.calls(&["LAST_INSERT_ID"]) {
-            Some(_) => Several::Refused(select::spanning("LAST_INSERT_ID() in a write")),
-            None if assigns => Several::Refused(select::spanning("an assignment to a variable")),
-            None => Several::Write,
-        }
     }
 }

@@ -8,7 +8,12 @@ use crate::bound::{Action, Bound, Count, ExplainRow, Statement, Target};
 pub(crate) fn explain(bound: &Bound<'_>) -> Vec<ExplainRow> {
     match &bound.action {
         Action::Single { target, statement } => {
-            vec![row(target_name(*target), 1, statement, "none: the answer is relayed")]
+            vec![row(
+                target_name(*target),
+                1,
+                statement,
+                "none: the answer is relayed",
+            )]
         }
         Action::Scatter(scatter) => {
             let merge = describe(&scatter.merge);
@@ -43,14 +48,21 @@ fn statements(
     shards
         .iter()
         .flat_map(|(shard, statements)| {
-            statements.iter().map(|statement| row(shard.0.to_string(), 1, statement, merge))
+            statements
+                .iter()
+                .map(|statement| row(shard.0.to_string(), 1, statement, merge))
         })
         .collect()
 }
 
 fn row(shard: String, slots: usize, statement: &Statement<'_>, merge: &str) -> ExplainRow {
     let sql = String::from_utf8_lossy(&statement.sql).into_owned();
-    ExplainRow { shard, slots, sql, merge: merge.to_owned() }
+    ExplainRow {
+        shard,
+        slots,
+        sql,
+        merge: merge.to_owned(),
+    }
 }
 
 fn target_name(target: Target) -> String {
@@ -70,7 +82,11 @@ fn slots(statement: &Statement<'_>) -> usize {
 fn describe(merge: &MergeSpec) -> String {
     let mut steps = Vec::new();
     if !merge.order.is_empty() {
-        let keys: Vec<String> = merge.order.iter().map(|key| order(key.key.value, key.descending)).collect();
+        let keys: Vec<String> = merge
+            .order
+            .iter()
+            .map(|key| order(key.key.value, key.descending))
+            .collect();
         steps.push(format!("merge by {}", keys.join(", ")));
     } else {
         steps.push("concatenate".to_owned());
@@ -82,7 +98,11 @@ fn describe(merge: &MergeSpec) -> String {
             .iter()
             .map(|it| format!("{} {}", function(it.function), column(it.column)))
             .collect();
-        let by = if keys.is_empty() { String::new() } else { format!(" by {}", keys.join(", ")) };
+        let by = if keys.is_empty() {
+            String::new()
+        } else {
+            format!(" by {}", keys.join(", "))
+        };
         let of = if functions.is_empty() {
             String::new()
         } else {
@@ -91,8 +111,11 @@ fn describe(merge: &MergeSpec) -> String {
         steps.push(format!("group{by}{of}"));
     }
     if !merge.resort.is_empty() {
-        let keys: Vec<String> =
-            merge.resort.iter().map(|key| order(key.key.value, key.descending)).collect();
+        let keys: Vec<String> = merge
+            .resort
+            .iter()
+            .map(|key| order(key.key.value, key.descending))
+            .collect();
         steps.push(format!("sort by {}", keys.join(", ")));
     }
     if let Some(limit) = merge.limit {
@@ -103,7 +126,11 @@ fn describe(merge: &MergeSpec) -> String {
 }
 
 fn order(value: usize, descending: bool) -> String {
-    format!("{}{}", column(value), if descending { " descending" } else { "" })
+    format!(
+        "{}{}",
+        column(value),
+        if descending { " descending" } else { "" }
+    )
 }
 
 fn column(number: usize) -> String {

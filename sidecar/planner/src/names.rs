@@ -27,15 +27,31 @@ impl TableName {
         if source.kind(token + 1) == Some(TokenKind::Dot)
             && let Some(table) = source.name(token + 2)
         {
-            return Some(Self { schema: Some(first), table, token, next: token + 3 });
+            return Some(Self {
+                schema: Some(first),
+                table,
+                token,
+                next: token + 3,
+            });
         }
-        Some(Self { schema: None, table: first, token, next: token + 1 })
+        Some(Self {
+            schema: None,
+            table: first,
+            token,
+            next: token + 1,
+        })
     }
 
     /// The manifest's table of this name.
-    pub(crate) fn find<'c>(&self, catalog: &'c Catalog, context: &Context) -> Option<&'c Arc<Table>> {
+    pub(crate) fn find<'c>(
+        &self,
+        catalog: &'c Catalog,
+        context: &Context,
+    ) -> Option<&'c Arc<Table>> {
         let schema = self.schema.as_deref().or(context.database.as_deref())?;
-        catalog.table(&self.table).filter(|_| schema == catalog.database())
+        catalog
+            .table(&self.table)
+            .filter(|_| schema == catalog.database())
     }
 
     /// The edit that puts the physical schema of a class in front of the name.
@@ -45,10 +61,21 @@ impl TableName {
 }
 
 /// The edit that replaces the schema at `token`, or puts one in front of the table there.
-pub(crate) fn schema_edit(source: &Source<'_>, token: usize, qualified: bool, class: usize) -> Edit {
+pub(crate) fn schema_edit(
+    source: &Source<'_>,
+    token: usize,
+    qualified: bool,
+    class: usize,
+) -> Edit {
     let start = source.start(token);
     let end: Position = if qualified { source.end(token) } else { start };
-    Edit { span: Span { start, end }, piece: Piece::Schema { class, dot: !qualified } }
+    Edit {
+        span: Span { start, end },
+        piece: Piece::Schema {
+            class,
+            dot: !qualified,
+        },
+    }
 }
 
 /// A manifest table that any word of the statement names, for statements that nobody reads

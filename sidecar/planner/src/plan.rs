@@ -5,16 +5,14 @@ use remora_crds::GeneratedKeyKind;
 
 use crate::Refusal;
 use crate::binding::{Binding, Splices};
-use crate::bound::{
-    Action, Bound, Count, Ddl, InsertReport, Place, Statement, Target, Writes,
-};
+use crate::bound::{Action, Bound, Ddl, InsertReport, Place, Statement, Target};
 use crate::fingerprint::Weight;
 use crate::route::{Places, Route};
 use crate::select::ScatterPlan;
 use crate::traits::Traits;
 use crate::utility::StatementKind;
 use crate::values::Values;
-use crate::write::{InsertPlan, row_writes};
+use crate::write::{InsertPlan, everywhere, row_writes};
 
 /// What a statement's text alone decides.
 #[derive(Debug)]
@@ -139,21 +137,32 @@ impl Plan {
     ) -> Result<Bound<'a>, Refusal> {
         let mut report: Option<InsertReport> = None;
         let action = match &self.work {
-            Work::Pass(target) => {
-                Action::Single { target: *target, statement: binding.statement(&[]) }
-            }
+            Work::Pass(target) => Action::Single {
+                target: *target,
+                statement: binding.statement(&[]),
+            },
             Work::Fixed(place) => {
                 let places = vec![*place; self.splices.tables.len()];
                 let target = Target::Shard(place.shard);
-                Action::Single { target, statement: binding.statement(&places) }
+                Action::Single {
+                    target,
+                    statement: binding.statement(&places),
+                }
             }
             Work::Replace(target, text) => {
                 let sql = text.to_vec().into();
-                let statement = Statement { sql, params: Vec::new(), rows: Vec::new() };
-                Action::Single { target: *target, statement }
+                let statement = Statement {
+                    sql,
+                    params: Vec::new(),
+                    rows: Vec::new(),
+                };
+                Action::Single {
+                    target: *target,
+                    statement,
+                }
             }
             Work::Rows(plan) => plan.bind(binding)?,
-            Work::Everywhere => everywhere(binding),
+            Work::Everywhere => Action::Writes(everywhere(binding)),
             Work::Insert(plan) => {
                 let (action, insert) = plan.bind(binding, generated)?;
                 report = insert;
@@ -164,14 +173,21 @@ impl Plan {
             // The planner unwraps it: the inner statement has a plan of its own.
             Work::Explain(_) => Action::Explain(Vec::new()),
         };
-        Ok(Bound { action, insert: report })
+        Ok(Bound {
+            action,
+            insert: report,
+        })
     }
 }
 
 impl RowsPlan {
     fn bind<'a>(&self, binding: &Binding<'a>) -> Result<Action<'a>, Refusal> {
         if let (None, [route]) = (&self.single_only, self.routes.as_slice()) {
-            let sharded = binding.splices.tables.first().and_then(|table| table.sharded());
+            let sharded = binding
+                .splices
+                .tables
+                .first()
+                .and_then(|table| table.sharded());
             let places = match sharded {
                 Some(sharded) => route
                     .places(binding.catalog, sharded, &binding.values)
@@ -201,7 +217,9 @@ impl RowsPlan {
         };
         let mut found: Vec<Option<Place>> = Vec::with_capacity(self.routes.len());
         for (route, table) in self.routes.iter().zip(&binding.splices.tables) {
-            let Some(sharded) = table.sharded() else { continue };
+            let Some(sharded) = table.sharded() else {
+                continue;
+            };
             let places = match route.places(binding.catalog, sharded, &binding.values) {
                 Places::Some(places) => places,
                 all => all.list(binding.catalog, sharded),
@@ -212,14 +230,25 @@ impl RowsPlan {
                 _ => return Err(refused()),
             }
         }
-        let known = found.iter().flatten().next().copied().unwrap_or(Place::FIRST);
+        let known = found
+            .iter()
+            .flatten()
+            .next()
+            .copied()
+            .unwrap_or(Place::FIRST);
         let shard = known.shard;
         if found.iter().flatten().any(|place| place.shard != shard) {
             return Err(refused());
         }
         // A class without a place has no row that matches: any place on the shard will do.
-        let empty = Place { shard, ..Place::FIRST };
-        let places: Vec<Place> = found.into_iter().map(|place| place.unwrap_or(empty)).collect();
+        let empty = Place {
+            shard,
+            ..Place::FIRST
+        };
+        let places: Vec<Place> = found
+            .into_iter()
+            .map(|place| place.unwrap_or(empty))
+            .collect();
         Ok(single(binding, &places))
     }
 }
@@ -228,7 +257,10 @@ impl DdlPlan {
     fn bind<'a>(&self, binding: &Binding<'a>) -> Action<'a> {
         let catalog = binding.catalog;
         let tables = binding.splices.tables.len().max(1);
-        let mut ddl = Ddl { schemas: Vec::new(), shards: Vec::new() };
+        let mut ddl = Ddl {
+            schemas: Vec::new(),
+            shards: Vec::new(),
+        };
         for place in catalog.places(self.slots) {
             let statement = binding.statement(&vec![place; tables]);
             match ddl.shards.last_mut() {
@@ -246,17 +278,13 @@ impl DdlPlan {
 }
 
 fn single<'a>(binding: &Binding<'a>, places: &[Place]) -> Action<'a> {
-    let shard = places.first().map_or(Place::FIRST.shard, |place| place.shard);
-    Action::Single { target: Target::Shard(shard), statement: binding.statement(places) }
-}
-
-fn everywhere<'a>(binding: &Binding<'a>) -> Action<'a> {
-    let shards = binding
-        .catalog
-        .shard_indexes()
-        .map(|shard| (shard, vec![binding.statement(&[])]))
-        .collect();
-    Action::Writes(Writes { shards, count: Count::First })
+    let shard = places
+        .first()
+        .map_or(Place::FIRST.shard, |place| place.shard);
+    Action::Single {
+        target: Target::Shard(shard),
+        statement: binding.statement(places),
+    }
 }
 
 impl Weight for Plan {

@@ -34,7 +34,9 @@ impl Planner {
     /// A planner whose cache holds about so many bytes.
     #[must_use]
     pub fn new(cache_bytes: u64) -> Self {
-        Self { cache: PlanCache::new(cache_bytes) }
+        Self {
+            cache: PlanCache::new(cache_bytes),
+        }
     }
 
     /// Plans one statement. `normalizer` holds the session's buffers.
@@ -58,7 +60,11 @@ impl Planner {
             ));
         }
         if let Some(plan) = self.cache.get(&fingerprint, sql) {
-            return Ok(Planned { plan, literals: fingerprint.literals.into(), start });
+            return Ok(Planned {
+                plan,
+                literals: fingerprint.literals.into(),
+                start,
+            });
         }
         if fingerprint.unread {
             return Err(Refusal::unsupported(
@@ -66,12 +72,23 @@ impl Planner {
                  is read differently by different readers; put blanks around comments",
             ));
         }
-        let made = dispatch::plan(catalog, context, sql, fingerprint.body.clone(), fingerprint.invalid)?;
+        let made = dispatch::plan(
+            catalog,
+            context,
+            sql,
+            fingerprint.body.clone(),
+            fingerprint.invalid,
+        )?;
         let plan = Arc::new(made.plan);
         if made.cacheable {
-            self.cache.insert(&fingerprint, sql, &made.pins, Arc::clone(&plan));
+            self.cache
+                .insert(&fingerprint, sql, &made.pins, Arc::clone(&plan));
         }
-        Ok(Planned { plan, literals: fingerprint.literals.into(), start })
+        Ok(Planned {
+            plan,
+            literals: fingerprint.literals.into(),
+            start,
+        })
     }
 
     /// How many values of a generated column [`bind`](Self::bind) needs, if any.
@@ -99,7 +116,12 @@ impl Planner {
         input: &'a BindInput<'a>,
     ) -> BindResult<'a> {
         if let Work::Explain(offset) = planned.plan.work {
-            return self.explain(catalog, context, sql.get(offset..).unwrap_or_default(), input);
+            return self.explain(
+                catalog,
+                context,
+                sql.get(offset..).unwrap_or_default(),
+                input,
+            );
         }
         let binding = Binding {
             catalog,
@@ -123,9 +145,15 @@ impl Planner {
         let planned = self.plan(catalog, context, &mut Normalizer::default(), sql)?;
         let needed = self.generated_values_needed(context, &planned, sql, input);
         let values: Vec<u64> = (1..=needed.map_or(0, |needed| needed.count as u64)).collect();
-        let input = BindInput { generated: &values, ..*input };
+        let input = BindInput {
+            generated: &values,
+            ..*input
+        };
         let bound = self.bind(catalog, context, &planned, sql, &input)?;
-        Ok(Bound { action: Action::Explain(explain(&bound)), insert: None })
+        Ok(Bound {
+            action: Action::Explain(explain(&bound)),
+            insert: None,
+        })
     }
 }
 
@@ -137,7 +165,11 @@ impl Planned {
     }
 
     pub(crate) fn frame<'a>(&'a self, sql: &'a [u8]) -> Frame<'a> {
-        Frame { sql, literals: &self.literals, start: self.start }
+        Frame {
+            sql,
+            literals: &self.literals,
+            start: self.start,
+        }
     }
 
     pub(crate) fn values<'a>(

@@ -45,8 +45,15 @@ impl Planner {
             Work::Utility | Work::Explain(_) => return Prepare::Here,
             Work::Replace(target, text) => {
                 let sql = text.to_vec().into();
-                let statement = Statement { sql, params: Vec::new(), rows: Vec::new() };
-                return Prepare::On { target: *target, statement };
+                let statement = Statement {
+                    sql,
+                    params: Vec::new(),
+                    rows: Vec::new(),
+                };
+                return Prepare::On {
+                    target: *target,
+                    statement,
+                };
             }
             Work::Pass(target) => *target,
             Work::Fixed(_) | Work::Rows(_) | Work::Everywhere | Work::Insert(_) | Work::Ddl(_) => {
@@ -54,6 +61,9 @@ impl Planner {
             }
         };
         let places = vec![Place::FIRST; plan.splices.tables.len().max(1)];
-        Prepare::On { target, statement: binding.statement(&places) }
+        Prepare::On {
+            target,
+            statement: binding.statement(&places),
+        }
     }
 }

@@ -18,19 +18,31 @@ impl Refusal {
     /// The sentence says what to do instead.
     #[must_use]
     pub fn unsupported(sentence: impl Into<String>) -> Self {
-        Self { code: 1235, state: *b"42000", message: sentence.into() }
+        Self {
+            code: 1235,
+            state: *b"42000",
+            message: sentence.into(),
+        }
     }
 
     /// MySQL's 1048: a key column was given NULL.
     #[must_use]
     pub fn null_column(column: &str) -> Self {
-        Self { code: 1048, state: *b"23000", message: format!("Column '{column}' cannot be null") }
+        Self {
+            code: 1048,
+            state: *b"23000",
+            message: format!("Column '{column}' cannot be null"),
+        }
     }
 
     /// MySQL's 1046: an unqualified table and no database.
     #[must_use]
     pub fn no_database() -> Self {
-        Self { code: 1046, state: *b"3D000", message: "No database selected".to_owned() }
+        Self {
+            code: 1046,
+            state: *b"3D000",
+            message: "No database selected".to_owned(),
+        }
     }
 }
 

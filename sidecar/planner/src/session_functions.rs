@@ -37,7 +37,10 @@ pub(crate) fn add(source: &Source<'_>, kind: StatementKind, edits: &mut Vec<Edit
             continue;
         }
         let span = source.span(token, token + 3);
-        edits.push(Edit { span, piece: Piece::Session(*function) });
+        edits.push(Edit {
+            span,
+            piece: Piece::Session(*function),
+        });
         if let Some((from, to)) = unnamed_item(source, token)
             && !named.contains(&from)
         {
@@ -46,7 +49,10 @@ pub(crate) fn add(source: &Source<'_>, kind: StatementKind, edits: &mut Vec<Edit
             let alias = format!(" AS `{text}`").into_bytes().into_boxed_slice();
             let end = source.end(to - 1);
             let span = Span { start: end, end };
-            edits.push(Edit { span, piece: Piece::SessionAlias(*function, alias) });
+            edits.push(Edit {
+                span,
+                piece: Piece::SessionAlias(*function, alias),
+            });
         }
     }
 }
@@ -56,7 +62,9 @@ fn unnamed_item(source: &Source<'_>, token: usize) -> Option<(usize, usize)> {
     if !source.is(0, "SELECT") {
         return None;
     }
-    let stop = ["FROM", "WHERE", "GROUP", "HAVING", "ORDER", "LIMIT", "FOR", "INTO", "UNION"];
+    let stop = [
+        "FROM", "WHERE", "GROUP", "HAVING", "ORDER", "LIMIT", "FOR", "INTO", "UNION",
+    ];
     let end = source.find(1, source.len(), &stop).unwrap_or(source.len());
     let mut items = source.list(1, end).into_iter();
     let (from, to) = items.find(|(from, to)| (*from..*to).contains(&token))?;

@@ -48,7 +48,9 @@ impl<'a> Values<'a> {
 
     /// Where rows are whose key equals a value.
     pub(crate) fn hash(&self, operand: Operand, key: &KeyType) -> Hashed {
-        let Some(constant) = self.constant(operand) else { return Hashed::Unknown };
+        let Some(constant) = self.constant(operand) else {
+            return Hashed::Unknown;
+        };
         let origin = match operand {
             Operand::Param(_) => Origin::Parameter,
             _ => Origin::Literal,
@@ -70,14 +72,13 @@ impl<'a> Values<'a> {
         }
     }
 
-    /// Where a row goes whose key is a number of ours.
-    pub(crate) fn store_number(&self, magnitude: u64, key: &KeyType) -> Stored {
-        store(&Constant::Integer { negative: false, magnitude }, key)
-    }
     /// A value as an unsigned number: what LIMIT takes.
     pub(crate) fn unsigned(&self, operand: Operand) -> Option<u64> {
         match operand {
-            Operand::Literal { index, negative: false } => {
+            Operand::Literal {
+                index,
+                negative: false,
+            } => {
                 let token = self.frame.literals.get(index as usize)?;
                 integer_literal(token.text(self.frame.sql))
             }
@@ -107,7 +108,10 @@ impl<'a> Values<'a> {
                 _ => None,
             },
             Operand::Literal { .. } => match self.constant(operand)? {
-                Constant::Integer { negative, magnitude } => {
+                Constant::Integer {
+                    negative,
+                    magnitude,
+                } => {
                     let magnitude = i128::from(magnitude);
                     Some(if negative { -magnitude } else { magnitude })
                 }
@@ -141,19 +145,46 @@ impl<'a> Values<'a> {
             Operand::Param(number) => match *self.params?.get(number as usize)? {
                 Param::Null => Constant::Null,
                 Param::Int(number) => Constant::signed(number),
-                Param::UInt(magnitude) => Constant::Integer { negative: false, magnitude },
+                Param::UInt(magnitude) => Constant::Integer {
+                    negative: false,
+                    magnitude,
+                },
                 Param::Double(number) => Constant::Float(number),
-                Param::Bytes(bytes) => {
-                    Constant::Text { bytes: bytes.into(), charset: self.charset }
-                }
+                Param::Bytes(bytes) => Constant::Text {
+                    bytes: bytes.into(),
+                    charset: self.charset,
+                },
                 Param::Date { year, month, day } => Constant::Date { year, month, day },
-                Param::DateTime { year, month, day, hour, minute, second, micros } => {
-                    Constant::DateTime { year, month, day, hour, minute, second, micros }
-                }
+                Param::DateTime {
+                    year,
+                    month,
+                    day,
+                    hour,
+                    minute,
+                    second,
+                    micros,
+                } => Constant::DateTime {
+                    year,
+                    month,
+                    day,
+                    hour,
+                    minute,
+                    second,
+                    micros,
+                },
                 Param::Other => Constant::Other,
             },
         })
     }
+}
+
+/// Where a row goes whose key is a number of ours.
+pub(crate) fn store_number(magnitude: u64, key: &KeyType) -> Stored {
+    let constant = Constant::Integer {
+        negative: false,
+        magnitude,
+    };
+    store(&constant, key)
 }
 
 fn store(constant: &Constant<'_>, key: &KeyType) -> Stored {

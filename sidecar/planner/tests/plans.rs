@@ -2,6 +2,8 @@
 //!
 //! `-- params: 1, 'x', NULL` behind a statement makes it a prepared one with these values.
 
+#![expect(clippy::unwrap_used, reason = "a test ends where something is missing")]
+
 mod shop;
 
 use std::fmt::Write;
@@ -17,37 +19,79 @@ const GENERATED: [u64; 4] = [1001, 1002, 1003, 1004];
 
 #[test]
 fn reads_are_planned_as_ever() {
-    check("reads", &Context { database: Some("shop".to_owned()), ..Context::default() });
+    check(
+        "reads",
+        &Context {
+            database: Some("shop".to_owned()),
+            ..Context::default()
+        },
+    );
 }
 
 #[test]
 fn scatters_are_planned_as_ever() {
-    check("scatters", &Context { database: Some("shop".to_owned()), ..Context::default() });
+    check(
+        "scatters",
+        &Context {
+            database: Some("shop".to_owned()),
+            ..Context::default()
+        },
+    );
 }
 
 #[test]
 fn joins_are_planned_as_ever() {
-    check("joins", &Context { database: Some("shop".to_owned()), ..Context::default() });
+    check(
+        "joins",
+        &Context {
+            database: Some("shop".to_owned()),
+            ..Context::default()
+        },
+    );
 }
 
 #[test]
 fn inserts_are_planned_as_ever() {
-    check("inserts", &Context { database: Some("shop".to_owned()), ..Context::default() });
+    check(
+        "inserts",
+        &Context {
+            database: Some("shop".to_owned()),
+            ..Context::default()
+        },
+    );
 }
 
 #[test]
 fn updates_and_deletes_are_planned_as_ever() {
-    check("writes", &Context { database: Some("shop".to_owned()), ..Context::default() });
+    check(
+        "writes",
+        &Context {
+            database: Some("shop".to_owned()),
+            ..Context::default()
+        },
+    );
 }
 
 #[test]
 fn data_definition_is_planned_as_ever() {
-    check("definition", &Context { database: Some("shop".to_owned()), ..Context::default() });
+    check(
+        "definition",
+        &Context {
+            database: Some("shop".to_owned()),
+            ..Context::default()
+        },
+    );
 }
 
 #[test]
 fn other_statements_are_planned_as_ever() {
-    check("others", &Context { database: Some("shop".to_owned()), ..Context::default() });
+    check(
+        "others",
+        &Context {
+            database: Some("shop".to_owned()),
+            ..Context::default()
+        },
+    );
 }
 
 #[test]
@@ -85,12 +129,23 @@ fn planned(planner: &Planner, catalog: &Catalog, context: &Context, line: &str) 
     let outcome = (|| -> Result<String, Refusal> {
         let sql = sql.as_bytes();
         let planned = planner.plan(catalog, context, &mut Normalizer::default(), sql)?;
-        let session = SessionValues { connection_id: Some(77), ..SessionValues::default() };
-        let mut input = BindInput { params: params.as_deref(), generated: &[], session };
+        let session = SessionValues {
+            connection_id: Some(77),
+            ..SessionValues::default()
+        };
+        let mut input = BindInput {
+            params: params.as_deref(),
+            generated: &[],
+            session,
+        };
         let needed = planner.generated_values_needed(context, &planned, sql, &input);
         input.generated = &GENERATED[..needed.map_or(0, |needed| needed.count)];
         let bound = planner.bind(catalog, context, &planned, sql, &input)?;
-        let stale = if planned.plan().is_stale() { "  (stale)\n" } else { "" };
+        let stale = if planned.plan().is_stale() {
+            "  (stale)\n"
+        } else {
+            ""
+        };
         Ok(format!("{stale}{}", show(&bound)))
     })();
     outcome.unwrap_or_else(|refusal| format!("  {refusal}\n"))
@@ -121,8 +176,13 @@ fn show(bound: &Bound<'_>) -> String {
             for Part { shard, statement } in &scatter.parts {
                 writeln!(out, "  shard {}: {}", shard.0, text(statement)).unwrap();
             }
-            writeln!(out, "  probe {}: {}", scatter.probe.shard.0, text(&scatter.probe.statement))
-                .unwrap();
+            writeln!(
+                out,
+                "  probe {}: {}",
+                scatter.probe.shard.0,
+                text(&scatter.probe.statement)
+            )
+            .unwrap();
             writeln!(out, "  merge: {}", merge(&scatter.merge)).unwrap();
         }
         Action::Writes(writes) => {
@@ -149,8 +209,12 @@ fn show(bound: &Bound<'_>) -> String {
         Action::Utility(kind) => writeln!(out, "  session: {kind:?}").unwrap(),
         Action::Explain(rows) => {
             for row in rows {
-                writeln!(out, "  {} | {} | {} | {}", row.shard, row.slots, row.sql, row.merge)
-                    .unwrap();
+                writeln!(
+                    out,
+                    "  {} | {} | {} | {}",
+                    row.shard, row.slots, row.sql, row.merge
+                )
+                .unwrap();
             }
         }
     }
@@ -190,7 +254,11 @@ fn merge(merge: &remora_merge::MergeSpec) -> String {
         let keys: Vec<String> = order
             .iter()
             .map(|order| {
-                format!("{}{}", key(&order.key), if order.descending { " desc" } else { "" })
+                format!(
+                    "{}{}",
+                    key(&order.key),
+                    if order.descending { " desc" } else { "" }
+                )
             })
             .collect();
         keys.join(", ")

@@ -1,5 +1,7 @@
 //! What holds for every statement.
 
+#![expect(clippy::unwrap_used, reason = "a test ends where something is missing")]
+
 mod shop;
 
 use proptest::prelude::*;
@@ -53,13 +55,22 @@ fn statement() -> impl Strategy<Value = String> {
         let mut values = values.into_iter().cycle();
         TEMPLATES[template]
             .chars()
-            .map(|c| if c == '#' { values.next().unwrap_or_default() } else { c.to_string() })
+            .map(|c| {
+                if c == '#' {
+                    values.next().unwrap_or_default()
+                } else {
+                    c.to_string()
+                }
+            })
             .collect()
     })
 }
 
 fn context() -> Context {
-    Context { database: Some("shop".to_owned()), ..Context::default() }
+    Context {
+        database: Some("shop".to_owned()),
+        ..Context::default()
+    }
 }
 
 /// What is bound, printed.
@@ -68,7 +79,10 @@ fn outcome(planner: &Planner, catalog: &Catalog, sql: &str) -> String {
         let context = context();
         let sql = sql.as_bytes();
         let planned = planner.plan(catalog, &context, &mut Normalizer::default(), sql)?;
-        let input = BindInput { generated: &[7, 8, 9], ..BindInput::default() };
+        let input = BindInput {
+            generated: &[7, 8, 9],
+            ..BindInput::default()
+        };
         let bound: Bound<'_> = planner.bind(catalog, &context, &planned, sql, &input)?;
         Ok(format!("{bound:?}"))
     };

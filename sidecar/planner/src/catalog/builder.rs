@@ -56,7 +56,15 @@ impl LoadedColumn {
     /// Reads a row of [`load_sql`]'s answer: seven values as text, NULL as `None`.
     #[must_use]
     pub fn from_row(row: [Option<String>; 7]) -> Self {
-        let [table, column, data_type, column_type, collation, nullable, extra] = row;
+        let [
+            table,
+            column,
+            data_type,
+            column_type,
+            collation,
+            nullable,
+            extra,
+        ] = row;
         Self {
             table: table.unwrap_or_default(),
             column: column.unwrap_or_default(),
@@ -78,7 +86,10 @@ pub fn load_sql(spec: &ShardingClusterSpec) -> String {
         .tables
         .iter()
         .map(|table| {
-            let slots = table.sharding.as_ref().map_or(1, |it| spec.tables_per_shard(it));
+            let slots = table
+                .sharding
+                .as_ref()
+                .map_or(1, |it| spec.tables_per_shard(it));
             format!("('{}','{}')", schema(slots), table.name)
         })
         .collect();
@@ -105,7 +116,10 @@ impl<'a> CatalogBuilder<'a> {
     /// Begins with a manifest, in which every table is missing.
     #[must_use]
     pub fn new(spec: &'a ShardingClusterSpec) -> Self {
-        Self { spec, columns: HashMap::new() }
+        Self {
+            spec,
+            columns: HashMap::new(),
+        }
     }
 
     /// Adds the columns that exist, in order.
@@ -132,7 +146,11 @@ impl<'a> CatalogBuilder<'a> {
                     let slots = self.spec.tables_per_shard(sharding);
                     most_slots = most_slots.max(slots);
                     let leader = sharding.colocated_with.as_deref().unwrap_or(&table.name);
-                    let group = self.spec.tables.iter().position(|other| other.name == leader);
+                    let group = self
+                        .spec
+                        .tables
+                        .iter()
+                        .position(|other| other.name == leader);
                     let key = sharding.key.first().cloned().unwrap_or_default();
                     Placement::Sharded(Sharded {
                         key_type: self.key_type(&table.name, &key)?,
@@ -149,17 +167,33 @@ impl<'a> CatalogBuilder<'a> {
                 kind: generated.kind,
             });
             let columns = columns.iter().map(column).collect();
-            let built = Table { name: table.name.clone(), columns, placement, generated };
+            let built = Table {
+                name: table.name.clone(),
+                columns,
+                placement,
+                generated,
+            };
             tables.insert(table.name.clone(), Arc::new(built));
         }
         let shards = ShardMap::equal(self.spec.shards.max(1));
-        Ok(Catalog { version, database: self.spec.database.clone(), shards, tables, most_slots })
+        Ok(Catalog {
+            version,
+            database: self.spec.database.clone(),
+            shards,
+            tables,
+            most_slots,
+        })
     }
 
     fn key_type(&self, table: &str, key: &str) -> Result<Option<KeyType>, CatalogError> {
-        let Some(columns) = self.columns.get(table) else { return Ok(None) };
+        let Some(columns) = self.columns.get(table) else {
+            return Ok(None);
+        };
         let Some(found) = columns.iter().find(|column| same_name(&column.column, key)) else {
-            return Err(CatalogError::NoSuchColumn { table: table.to_owned(), column: key.to_owned() });
+            return Err(CatalogError::NoSuchColumn {
+                table: table.to_owned(),
+                column: key.to_owned(),
+            });
         };
         KeyType::declared(&found.column_type, found.collation.as_deref())
             .map(Some)
@@ -170,17 +204,19 @@ impl<'a> CatalogBuilder<'a> {
     }
 
     /// The quoted schemas of a number of slots, shared by all tables that have as many.
-    fn schemas(
-        &self,
-        slots: u16,
-        known: &mut HashMap<u16, Arc<[Box<[u8]>]>>,
-    ) -> Arc<[Box<[u8]>]> {
+    fn schemas(&self, slots: u16, known: &mut HashMap<u16, Arc<[Box<[u8]>]>>) -> Arc<[Box<[u8]>]> {
         let database = &self.spec.database;
         let quoted = |slot| {
             let name = layout::schema(database, slots, Slot(slot)).to_string();
-            format!("`{}`", name.replace('`', "``")).into_bytes().into_boxed_slice()
+            format!("`{}`", name.replace('`', "``"))
+                .into_bytes()
+                .into_boxed_slice()
         };
-        Arc::clone(known.entry(slots).or_insert_with(|| (0..slots).map(quoted).collect()))
+        Arc::clone(
+            known
+                .entry(slots)
+                .or_insert_with(|| (0..slots).map(quoted).collect()),
+        )
     }
 }
 

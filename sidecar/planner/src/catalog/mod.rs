@@ -9,6 +9,7 @@ use std::sync::Arc;
 use remora_crds::GeneratedKeyKind;
 use remora_crds::layout::{ShardIndex, ShardMap, Slot, slot};
 
+use crate::Refusal;
 use crate::bound::Place;
 use crate::keys::KeyType;
 
@@ -130,13 +131,20 @@ impl Catalog {
     }
 
     pub(crate) fn place(&self, hash: u64, slots: u16) -> Place {
-        Place { shard: self.shards.shard(hash), slot: slot(hash, slots) }
+        Place {
+            shard: self.shards.shard(hash),
+            slot: slot(hash, slots),
+        }
     }
 
     /// Every place of a table, in order.
     pub(crate) fn places(&self, slots: u16) -> impl Iterator<Item = Place> + use<> {
-        self.shard_indexes()
-            .flat_map(move |shard| (0..slots).map(move |slot| Place { shard, slot: Slot(slot) }))
+        self.shard_indexes().flat_map(move |shard| {
+            (0..slots).map(move |slot| Place {
+                shard,
+                slot: Slot(slot),
+            })
+        })
     }
 }
 
@@ -159,19 +167,36 @@ impl Table {
     /// The place of a column among the others; names compare without case, as in MySQL.
     #[must_use]
     pub fn column_index(&self, name: &str) -> Option<usize> {
-        self.columns.iter().position(|column| same_name(&column.name, name))
+        self.columns
+            .iter()
+            .position(|column| same_name(&column.name, name))
     }
 
     /// A column.
     #[must_use]
     pub fn column(&self, name: &str) -> Option<&Column> {
-        self.columns.iter().find(|column| same_name(&column.name, name))
+        self.columns
+            .iter()
+            .find(|column| same_name(&column.name, name))
+    }
+
+    /// The refusal of something for this table.
+    pub(crate) fn unsupported(&self, what: &str) -> Refusal {
+        let spread = match self.placement {
+            Placement::Sharded(_) => "sharded",
+            Placement::Broadcast => "on every shard",
+        };
+        Refusal::unsupported(format!(
+            "{what} is not supported for {}, which is {spread}",
+            self.name
+        ))
     }
 
     /// Whether the name is the sharding key's.
     #[must_use]
     pub fn is_key(&self, column: &str) -> bool {
-        self.sharded().is_some_and(|sharded| same_name(&sharded.key, column))
+        self.sharded()
+            .is_some_and(|sharded| same_name(&sharded.key, column))
     }
 }
 
@@ -188,7 +213,9 @@ impl Sharded {
 
     /// The quoted physical schema of a slot.
     pub(crate) fn schema(&self, slot: Slot) -> &[u8] {
-        self.schemas.get(usize::from(slot.0)).map_or(b"", |schema| schema)
+        self.schemas
+            .get(usize::from(slot.0))
+            .map_or(b"", |schema| schema)
     }
 }
 

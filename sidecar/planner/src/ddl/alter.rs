@@ -19,26 +19,37 @@ pub(super) fn check(reading: &Reading<'_>, table: &Table, from: usize) -> Result
 
 fn change(reading: &Reading<'_>, table: &Table, from: usize, to: usize) -> Result<(), Refusal> {
     let source = &reading.source;
-    let column = |token: usize| if source.is(token, "COLUMN") { token + 1 } else { token };
+    let column = |token: usize| {
+        if source.is(token, "COLUMN") {
+            token + 1
+        } else {
+            token
+        }
+    };
     if source.is_any(from, &["DROP", "MODIFY", "CHANGE", "ALTER"]) {
         return existing(reading, table, from, column(from + 1));
     }
     if source.is(from, "RENAME") {
         let renames_key = source.is(from + 1, "COLUMN")
-            && source.name(from + 2).is_some_and(|name| is_fixed(table, &name));
-        return if renames_key { Err(fixed(table)) } else { Ok(()) };
+            && source
+                .name(from + 2)
+                .is_some_and(|name| is_fixed(table, &name));
+        return if renames_key {
+            Err(fixed(table))
+        } else {
+            Ok(())
+        };
     }
     if source.is(from, "ADD") {
         return add(reading, table, column(from + 1), to);
     }
     if source.are(from, &["CONVERT", "TO"]) {
-        return Err(reading.unsupported(
-            table,
+        return Err(table.unsupported(
             "CONVERT TO CHARACTER SET, which would change what its key is hashed by,",
         ));
     }
     if source.is_any(from, &["DISCARD", "IMPORT", "EXCHANGE"]) {
-        return Err(reading.unsupported(table, "moving of tablespaces and partitions"));
+        return Err(table.unsupported("moving of tablespaces and partitions"));
     }
     Ok(())
 }
@@ -51,11 +62,21 @@ fn existing(
     column: usize,
 ) -> Result<(), Refusal> {
     let source = &reading.source;
-    let other = ["INDEX", "KEY", "PRIMARY", "FOREIGN", "CHECK", "CONSTRAINT", "PARTITION"];
+    let other = [
+        "INDEX",
+        "KEY",
+        "PRIMARY",
+        "FOREIGN",
+        "CHECK",
+        "CONSTRAINT",
+        "PARTITION",
+    ];
     if source.is_any(column, &other) {
         return Ok(());
     }
-    let Some(name) = source.name(column) else { return Ok(()) };
+    let Some(name) = source.name(column) else {
+        return Ok(());
+    };
     if is_fixed(table, &name) {
         return Err(fixed(table));
     }
@@ -82,7 +103,7 @@ fn add(reading: &Reading<'_>, table: &Table, from: usize, to: usize) -> Result<(
                 check_column(reading, table, &name, (from, to))?;
             }
             Some(Item::Other) => {}
-            None => return Err(reading.unsupported(table, "ALTER TABLE of this form")),
+            None => return Err(table.unsupported("ALTER TABLE of this form")),
         }
     }
     Ok(())
@@ -91,7 +112,10 @@ fn add(reading: &Reading<'_>, table: &Table, from: usize, to: usize) -> Result<(
 /// Where the change ends that holds token `from`.
 fn end_of(reading: &Reading<'_>, from: usize) -> usize {
     let source = &reading.source;
-    source.list(from, source.len()).first().map_or(from, |(_, to)| *to)
+    source
+        .list(from, source.len())
+        .first()
+        .map_or(from, |(_, to)| *to)
 }
 
 /// Whether the manifest depends on a column: then it stays as it is.

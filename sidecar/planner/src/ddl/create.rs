@@ -14,7 +14,7 @@ const DEFAULT_COLLATION: &str = "utf8mb4_0900_ai_ci";
 /// Checks the definition that begins at token `open`.
 pub(super) fn check(reading: &Reading<'_>, table: &Table, open: usize) -> Result<(), Refusal> {
     let source = &reading.source;
-    let unread = || reading.unsupported(table, "a definition of this form");
+    let unread = || table.unsupported("a definition of this form");
     if source.kind(open) != Some(TokenKind::LeftParen) {
         return Err(unread());
     }
@@ -27,7 +27,7 @@ pub(super) fn check(reading: &Reading<'_>, table: &Table, open: usize) -> Result
             Item::Unique { columns } => check_unique(table, &columns)?,
             Item::Column { name, from, to } => {
                 if source.find(from, to, &["REFERENCES"]).is_some() {
-                    return Err(reading.unsupported(table, "a foreign key"));
+                    return Err(table.unsupported("a foreign key"));
                 }
                 check_column(reading, table, &name, (from, to))?;
                 generated_found |= is_generated(table, &name);
@@ -42,7 +42,10 @@ pub(super) fn check(reading: &Reading<'_>, table: &Table, open: usize) -> Result
         }
     }
     if !key_found {
-        return Err(no_column(table, table.sharded().map_or("", |sharded| &sharded.key)));
+        return Err(no_column(
+            table,
+            table.sharded().map_or("", |sharded| &sharded.key),
+        ));
     }
     match &table.generated {
         Some(generated) if !generated_found => Err(no_column(table, &generated.column)),
@@ -59,7 +62,10 @@ fn no_column(table: &Table, column: &str) -> Refusal {
 }
 
 fn is_generated(table: &Table, column: &str) -> bool {
-    table.generated.as_ref().is_some_and(|generated| same_name(&generated.column, column))
+    table
+        .generated
+        .as_ref()
+        .is_some_and(|generated| same_name(&generated.column, column))
 }
 
 /// A column's own attributes: PRIMARY KEY, UNIQUE, AUTO_INCREMENT.
@@ -88,9 +94,13 @@ pub(super) fn check_column(
 /// A unique key is unique only within a shard, unless it holds the sharding key: then equal
 /// rows meet. Generated values are unique by themselves.
 pub(super) fn check_unique(table: &Table, columns: &[String]) -> Result<(), Refusal> {
-    let Some(sharded) = table.sharded() else { return Ok(()) };
-    let generated =
-        table.generated.as_ref().is_some_and(|generated| holds(columns, &generated.column));
+    let Some(sharded) = table.sharded() else {
+        return Ok(());
+    };
+    let generated = table
+        .generated
+        .as_ref()
+        .is_some_and(|generated| holds(columns, &generated.column));
     if holds(columns, &sharded.key) || generated {
         return Ok(());
     }
@@ -103,9 +113,18 @@ pub(super) fn check_unique(table: &Table, columns: &[String]) -> Result<(), Refu
 
 /// The key must be of a type that can be hashed, and of the same as tables it is colocated with.
 fn check_key_type(table: &Table, kind: &str, collation: Option<&str>) -> Result<(), Refusal> {
-    let text = ["char", "varchar", "tinytext", "text", "mediumtext", "longtext"];
+    let text = [
+        "char",
+        "varchar",
+        "tinytext",
+        "text",
+        "mediumtext",
+        "longtext",
+    ];
     let word = kind.split(['(', ' ']).next().unwrap_or_default();
-    let collation = text.contains(&word).then(|| collation.unwrap_or(DEFAULT_COLLATION));
+    let collation = text
+        .contains(&word)
+        .then(|| collation.unwrap_or(DEFAULT_COLLATION));
     match KeyType::declared(kind, collation) {
         Ok(_) => Ok(()),
         Err(reason) => Err(Refusal::unsupported(format!(
@@ -117,12 +136,16 @@ fn check_key_type(table: &Table, kind: &str, collation: Option<&str>) -> Result<
 }
 
 /// CREATE INDEX: `table` is read, and the columns open at `open`.
-pub(super) fn check_index(reading: &Reading<'_>, table: &Table, open: usize) -> Result<(), Refusal> {
+pub(super) fn check_index(
+    reading: &Reading<'_>,
+    table: &Table,
+    open: usize,
+) -> Result<(), Refusal> {
     let source = &reading.source;
     if !source.is(1, "UNIQUE") {
         return Ok(());
     }
-    let columns = key_columns(source, open)
-        .ok_or_else(|| reading.unsupported(table, "an index of this form"))?;
+    let columns =
+        key_columns(source, open).ok_or_else(|| table.unsupported("an index of this form"))?;
     check_unique(table, &columns)
 }

@@ -7,7 +7,11 @@ use crate::text::Source;
 /// What an item of a table's definition is.
 pub(super) enum Item {
     /// A column, its name and the tokens behind it.
-    Column { name: String, from: usize, to: usize },
+    Column {
+        name: String,
+        from: usize,
+        to: usize,
+    },
     /// A PRIMARY KEY or UNIQUE, and its columns.
     Unique { columns: Vec<String> },
     /// Another index, a constraint.
@@ -15,13 +19,25 @@ pub(super) enum Item {
 }
 
 /// Words that begin an item that is no column.
-const KEYS: [&str; 8] =
-    ["PRIMARY", "UNIQUE", "KEY", "INDEX", "FULLTEXT", "SPATIAL", "CONSTRAINT", "FOREIGN"];
+const KEYS: [&str; 8] = [
+    "PRIMARY",
+    "UNIQUE",
+    "KEY",
+    "INDEX",
+    "FULLTEXT",
+    "SPATIAL",
+    "CONSTRAINT",
+    "FOREIGN",
+];
 
 /// Reads an item of a definition.
 pub(super) fn item(source: &Source<'_>, from: usize, to: usize) -> Option<Item> {
     if !source.is_any(from, &KEYS) && !source.is(from, "CHECK") {
-        return Some(Item::Column { name: source.name(from)?, from: from + 1, to });
+        return Some(Item::Column {
+            name: source.name(from)?,
+            from: from + 1,
+            to,
+        });
     }
     let mut at = from;
     if source.is(at, "CONSTRAINT") {
@@ -34,7 +50,9 @@ pub(super) fn item(source: &Source<'_>, from: usize, to: usize) -> Option<Item> 
         return Some(Item::Other);
     }
     let open = (at..to).find(|token| source.kind(*token) == Some(TokenKind::LeftParen))?;
-    Some(Item::Unique { columns: key_columns(source, open)? })
+    Some(Item::Unique {
+        columns: key_columns(source, open)?,
+    })
 }
 
 /// The columns of a key whose parenthesis opens at `open`: whole columns only, since a prefix
@@ -76,8 +94,10 @@ pub(super) fn column_type(source: &Source<'_>, from: usize, to: usize) -> Option
     if source.kind(at) == Some(TokenKind::LeftParen) {
         let closing = source.closing(at)?;
         let length = source.slice(at + 1, closing);
-        let length: String =
-            String::from_utf8_lossy(length).chars().filter(|c| !c.is_whitespace()).collect();
+        let length: String = String::from_utf8_lossy(length)
+            .chars()
+            .filter(|c| !c.is_whitespace())
+            .collect();
         name = format!("{name}({length})");
         at = closing + 1;
     } else if name == "decimal" {
@@ -86,14 +106,22 @@ pub(super) fn column_type(source: &Source<'_>, from: usize, to: usize) -> Option
         name.push_str("(1)");
     }
     let unsigned = (at..to).any(|token| source.is_any(token, &["UNSIGNED", "ZEROFILL"]));
-    Some(if unsigned { format!("{name} unsigned") } else { name })
+    Some(if unsigned {
+        format!("{name} unsigned")
+    } else {
+        name
+    })
 }
 
 /// The word behind `COLLATE` or a character set's default collation, in a column's attributes
 /// or a table's options.
 pub(super) fn collation(source: &Source<'_>, from: usize, to: usize) -> Option<String> {
     let value = |token: usize| {
-        let token = if source.kind(token) == Some(TokenKind::Equal) { token + 1 } else { token };
+        let token = if source.kind(token) == Some(TokenKind::Equal) {
+            token + 1
+        } else {
+            token
+        };
         source
             .name(token)
             .or_else(|| String::from_utf8(source.text(token).to_vec()).ok())

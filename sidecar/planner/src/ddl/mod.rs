@@ -25,7 +25,7 @@ pub(crate) fn plan(reading: &Reading<'_>) -> Result<Found, Refusal> {
     let source = &reading.source;
     let Ok(parsed) = ddl(reading.body, source.mode) else {
         return match reading.mentioned() {
-            Some(table) => Err(reading.unsupported(table, "this form of data definition")),
+            Some(table) => Err(table.unsupported("this form of data definition")),
             None => Ok(Found::pass(Target::Home)),
         };
     };
@@ -36,16 +36,16 @@ pub(crate) fn plan(reading: &Reading<'_>) -> Result<Found, Refusal> {
         .into_iter()
         .filter_map(|name| table_name(reading, name))
         .collect();
-    let found: Vec<&Arc<Table>> =
-        names.iter().filter_map(|name| name.find(reading.catalog, reading.context)).collect();
+    let found: Vec<&Arc<Table>> = names
+        .iter()
+        .filter_map(|name| name.find(reading.catalog, reading.context))
+        .collect();
     let Some(first) = found.first().copied() else {
         return elsewhere(reading, &parsed, None);
     };
     if found.len() < names.len() {
-        return Err(reading.unsupported(
-            first,
-            "data definition of several tables, not all of them in the manifest,",
-        ));
+        return Err(first
+            .unsupported("data definition of several tables, not all of them in the manifest,"));
     }
     elsewhere(reading, &parsed, Some(first))?;
     check(reading, &parsed, first, &names)?;
@@ -76,11 +76,11 @@ fn elsewhere(
     let source = &reading.source;
     let Some(own) = own else {
         return match mentioned(reading.catalog, reading.context, source, 0) {
-            Some(table) => Err(reading.unsupported(table, "data definition that refers to it")),
+            Some(table) => Err(table.unsupported("data definition that refers to it")),
             None => Ok(Found::pass(Target::Home)),
         };
     };
-    let refused = |what: &str| Err(reading.unsupported(own, what));
+    let refused = |what: &str| Err(own.unsupported(what));
     if parsed.temporary {
         return refused("a temporary table of its name");
     }
@@ -122,24 +122,29 @@ fn tables(
     found: &[&Arc<Table>],
 ) -> Result<Found, Refusal> {
     let slots = |table: &Arc<Table>| table.sharded().map_or(1, |sharded| sharded.slots);
-    let Some(first) = found.first().copied() else { return Ok(Found::pass(Target::Home)) };
+    let Some(first) = found.first().copied() else {
+        return Ok(Found::pass(Target::Home));
+    };
     let count = slots(first);
     if found.iter().any(|table| slots(table) != count) {
-        return Err(reading.unsupported(
-            first,
+        return Err(first.unsupported(
             "one statement over tables with different numbers of physical tables (name one table \
              in each statement)",
         ));
     }
     let edits = if count > 1 {
         let each = names.iter().enumerate();
-        each.map(|(class, name)| name.edit(&reading.source, class)).collect()
+        each.map(|(class, name)| name.edit(&reading.source, class))
+            .collect()
     } else {
         Vec::new()
     };
     let creates = parsed.verb == DdlVerb::Create && parsed.object == DdlObject::Table;
     Ok(Found {
-        work: Work::Ddl(DdlPlan { slots: count, creates }),
+        work: Work::Ddl(DdlPlan {
+            slots: count,
+            creates,
+        }),
         edits,
         tables: found.iter().copied().map(Arc::clone).collect(),
         missing: false,
@@ -149,10 +154,15 @@ fn tables(
 /// Databases other than the manifest's live on the first shard.
 fn database(reading: &Reading<'_>, parsed: &Ddl) -> Result<Found, Refusal> {
     let catalog = reading.catalog;
-    let name = parsed.names.first().map(|name| name.name.name(reading.body));
+    let name = parsed
+        .names
+        .first()
+        .map(|name| name.name.name(reading.body));
     let name = name.map(|name| String::from_utf8_lossy(&name).into_owned());
     // ALTER DATABASE without a name means the current one.
-    let name = name.or_else(|| reading.context.database.clone()).unwrap_or_default();
+    let name = name
+        .or_else(|| reading.context.database.clone())
+        .unwrap_or_default();
     let changes = parsed.verb != DdlVerb::Create;
     if changes && name == catalog.database() {
         return Err(Refusal::unsupported(format!(

@@ -46,8 +46,5 @@ pub(crate) fn parse_from(
     (parser.peek_token_ref().token == Theirs::EOF).then_some(statement)
 }
 
-
-
-
 #[cfg(test)]
 mod tests;

@@ -12,10 +12,21 @@ fn bracketed(expr: &Expr) -> String {
         }
         Expr::UnaryOp { op, expr } => format!("[{op} {}]", bracketed(expr)),
         Expr::Nested(inner) => format!("({})", bracketed(inner)),
-        Expr::Between { expr, low, high, .. } => {
-            format!("[{} BETWEEN {} AND {}]", bracketed(expr), bracketed(low), bracketed(high))
+        Expr::Between {
+            expr, low, high, ..
+        } => {
+            format!(
+                "[{} BETWEEN {} AND {}]",
+                bracketed(expr),
+                bracketed(low),
+                bracketed(high)
+            )
         }
-        Expr::In { expr, target: InTarget::List(_), .. } => format!("[{} IN]", bracketed(expr)),
+        Expr::In {
+            expr,
+            target: InTarget::List(_),
+            ..
+        } => format!("[{} IN]", bracketed(expr)),
         Expr::Like { expr, .. } => format!("[{} LIKE]", bracketed(expr)),
         other => other.to_string(),
     }
@@ -24,8 +35,12 @@ fn bracketed(expr: &Expr) -> String {
 fn condition_in(text: &str, mode: SqlMode) -> Option<String> {
     let sql = format!("SELECT 1 FROM t WHERE {text}");
     let tokens: Vec<_> = Lexer::new(sql.as_bytes(), mode).collect();
-    let Tree::Query(query) = parse(sql.as_bytes(), mode, &tokens)? else { return None };
-    let SetExpr::Select(select) = *query.body else { return None };
+    let Tree::Query(query) = parse(sql.as_bytes(), mode, &tokens)? else {
+        return None;
+    };
+    let SetExpr::Select(select) = *query.body else {
+        return None;
+    };
     select.selection.as_ref().map(bracketed)
 }
 
@@ -37,7 +52,10 @@ fn condition(text: &str) -> String {
 fn conditions_bind_as_mysql_binds_them() {
     let cases = [
         ("id = 1 AND a || b", "[[[id = 1] AND a] OR b]"),
-        ("id = 1 AND x = 2 || y = 3", "[[[id = 1] AND [x = 2]] OR [y = 3]]"),
+        (
+            "id = 1 AND x = 2 || y = 3",
+            "[[[id = 1] AND [x = 2]] OR [y = 3]]",
+        ),
         ("id = 1 AND a XOR b", "[[[id = 1] AND a] XOR b]"),
         ("a OR b XOR c AND d", "[a OR [b XOR [c AND d]]]"),
         ("! id = 5", "[[! id] = 5]"),
@@ -50,7 +68,10 @@ fn conditions_bind_as_mysql_binds_them() {
         ("s = BINARY 'x' AND id = 1", "[[s = [! 'x']] AND [id = 1]]"),
         ("id = 5 MOD 2 AND b", "[[id = [5 % 2]] AND b]"),
         ("id = 5 DIV 2 AND b", "[[id = [5 DIV 2]] AND b]"),
-        ("a BETWEEN 1 AND 2 AND id = 3", "[[a BETWEEN 1 AND 2] AND [id = 3]]"),
+        (
+            "a BETWEEN 1 AND 2 AND id = 3",
+            "[[a BETWEEN 1 AND 2] AND [id = 3]]",
+        ),
         ("a = 1 --x\n", "[a = [1 - [- x]]]"),
         ("id = 1 /*! AND a = 2 */", "[[id = 1] AND [a = 2]]"),
         ("id = 1 /*!99999 AND a = 2 */", "[id = 1]"),
@@ -63,23 +84,37 @@ fn conditions_bind_as_mysql_binds_them() {
 
 #[test]
 fn two_pipes_join_strings_where_the_mode_says_so() {
-    let mode = SqlMode { pipes_as_concat: true, ..SqlMode::default() };
+    let mode = SqlMode {
+        pipes_as_concat: true,
+        ..SqlMode::default()
+    };
     let found = condition_in("id = 1 AND s = 'a' || 'b'", mode).unwrap();
     assert_eq!(found, "[[id = 1] AND [s = ['a' || 'b']]]");
 }
 
 #[test]
 fn not_binds_tight_where_the_mode_says_so() {
-    let mode = SqlMode { high_not_precedence: true, ..SqlMode::default() };
+    let mode = SqlMode {
+        high_not_precedence: true,
+        ..SqlMode::default()
+    };
     let found = condition_in("NOT id = 5 AND a IS NOT NULL", mode).unwrap();
     assert_eq!(found, "[[[! id] = 5] AND a IS NOT NULL]");
 }
 
 #[test]
 fn what_follows_end_is_not_dropped() {
-    for text in ["SELECT a c END FROM t", "SELECT 1 end", "COMMIT END", "SELECT a FROM t END DELETE FROM x"] {
+    for text in [
+        "SELECT a c END FROM t",
+        "SELECT 1 end",
+        "COMMIT END",
+        "SELECT a FROM t END DELETE FROM x",
+    ] {
         let tokens: Vec<_> = Lexer::new(text.as_bytes(), SqlMode::default()).collect();
-        assert!(parse(text.as_bytes(), SqlMode::default(), &tokens).is_none(), "{text}");
+        assert!(
+            parse(text.as_bytes(), SqlMode::default(), &tokens).is_none(),
+            "{text}"
+        );
     }
 }
 
@@ -103,6 +138,9 @@ fn what_sqlparser_cannot_read_is_read_anyway() {
     ];
     for text in texts {
         let tokens: Vec<_> = Lexer::new(text.as_bytes(), SqlMode::default()).collect();
-        assert!(parse(text.as_bytes(), SqlMode::default(), &tokens).is_some(), "{text}");
+        assert!(
+            parse(text.as_bytes(), SqlMode::default(), &tokens).is_some(),
+            "{text}"
+        );
     }
 }

@@ -5,8 +5,8 @@
 //! its line, so that every span in the tree leads back to the bytes of the statement. What
 //! sqlparser cannot parse although it decides nothing here is replaced on the way.
 
-use sqlparser::tokenizer::{Location, Span, Token as Theirs, TokenWithSpan, Word};
 use sqlparser::keywords::Keyword;
+use sqlparser::tokenizer::{Location, Span, Token as Theirs, TokenWithSpan, Word};
 
 use crate::lexer::{SqlMode, Token, TokenKind, identifier, string_literal};
 
@@ -43,7 +43,14 @@ pub(super) fn translate(
     first: usize,
 ) -> Option<Vec<TokenWithSpan>> {
     let out = Vec::with_capacity(tokens.len());
-    let mut reader = Reader { sql, mode, tokens, first, at: 0, out };
+    let mut reader = Reader {
+        sql,
+        mode,
+        tokens,
+        first,
+        at: 0,
+        out,
+    };
     while reader.at < tokens.len() {
         reader.step()?;
     }
@@ -62,7 +69,9 @@ struct Reader<'a> {
 
 impl Reader<'_> {
     fn word(&self, ahead: usize, word: &str) -> bool {
-        self.tokens.get(self.at + ahead).is_some_and(|token| token.is_word(self.sql, word))
+        self.tokens
+            .get(self.at + ahead)
+            .is_some_and(|token| token.is_word(self.sql, word))
     }
 
     fn kind(&self, ahead: usize) -> Option<TokenKind> {
@@ -70,7 +79,10 @@ impl Reader<'_> {
     }
 
     fn previous(&self) -> Option<Token> {
-        self.at.checked_sub(1).and_then(|at| self.tokens.get(at)).copied()
+        self.at
+            .checked_sub(1)
+            .and_then(|at| self.tokens.get(at))
+            .copied()
     }
 
     fn push(&mut self, token: Theirs, taken: usize) {
@@ -81,7 +93,10 @@ impl Reader<'_> {
     }
 
     fn text(&self, ahead: usize) -> String {
-        let text = self.tokens.get(self.at + ahead).map(|token| token.text(self.sql));
+        let text = self
+            .tokens
+            .get(self.at + ahead)
+            .map(|token| token.text(self.sql));
         String::from_utf8_lossy(text.unwrap_or_default()).into_owned()
     }
 
@@ -141,9 +156,7 @@ impl Reader<'_> {
         } else if self.word(0, "LOCK") && self.word(1, "IN") && self.word(2, "SHARE") {
             self.push(Theirs::make_keyword("FOR"), 2);
             self.push(Theirs::make_keyword("SHARE"), 2);
-        } else if self.word(0, "BINARY") && self.is_binary_operator() {
-            self.push(Theirs::ExclamationMark, 1);
-        } else if self.word(0, "NOT") && self.mode.high_not_precedence && self.is_prefix_not() {
+        } else if self.is_binary_operator() || self.is_tight_not() {
             self.push(Theirs::ExclamationMark, 1);
         } else if self.is_cast_charset() {
             self.at += if self.word(0, "CHARSET") { 2 } else { 3 };
@@ -164,7 +177,10 @@ impl Reader<'_> {
                 let text = String::from_utf8_lossy(token.text(self.sql)).into_owned();
                 matches!(
                     Theirs::make_word(&text, None),
-                    Theirs::Word(Word { keyword: Keyword::NoKeyword | Keyword::ID, .. })
+                    Theirs::Word(Word {
+                        keyword: Keyword::NoKeyword | Keyword::ID,
+                        ..
+                    })
                 )
             }
             kind => {
@@ -183,15 +199,31 @@ impl Reader<'_> {
     /// BINARY as an operator binds its operand alone, where sqlparser swallows all that
     /// follows. Here it becomes `!`: both hide the operand from routing.
     fn is_binary_operator(&self) -> bool {
-        let after_as = self.previous().is_some_and(|token| token.is_word(self.sql, "AS"));
-        let is_type = matches!(self.kind(1), Some(TokenKind::RightParen | TokenKind::Comma) | None);
+        if !self.word(0, "BINARY") {
+            return false;
+        }
+        let after_as = self
+            .previous()
+            .is_some_and(|token| token.is_word(self.sql, "AS"));
+        let is_type = matches!(
+            self.kind(1),
+            Some(TokenKind::RightParen | TokenKind::Comma) | None
+        );
         !after_as && !is_type
     }
 
-    /// Whether NOT is an operator of its own, not part of IS NOT, NOT IN and the like.
-    fn is_prefix_not(&self) -> bool {
-        let after_is = self.previous().is_some_and(|token| token.is_word(self.sql, "IS"));
-        let infix = ["IN", "LIKE", "BETWEEN", "REGEXP", "RLIKE", "NULL", "EXISTS", "MEMBER"];
+    /// NOT as an operator of its own (not part of IS NOT, NOT IN and the like), where the mode
+    /// makes it bind like `!`.
+    fn is_tight_not(&self) -> bool {
+        if !self.word(0, "NOT") || !self.mode.high_not_precedence {
+            return false;
+        }
+        let after_is = self
+            .previous()
+            .is_some_and(|token| token.is_word(self.sql, "IS"));
+        let infix = [
+            "IN", "LIKE", "BETWEEN", "REGEXP", "RLIKE", "NULL", "EXISTS", "MEMBER",
+        ];
         !after_is && !infix.iter().any(|word| self.word(1, word))
     }
 
@@ -207,7 +239,11 @@ impl Reader<'_> {
 
     /// `UPDATE t, u SET`: a list of tables, which is their cross join.
     fn is_update_comma(&self) -> bool {
-        if !self.tokens.first().is_some_and(|first| first.is_word(self.sql, "UPDATE")) {
+        if !self
+            .tokens
+            .first()
+            .is_some_and(|first| first.is_word(self.sql, "UPDATE"))
+        {
             return false;
         }
         let mut depth = 0_usize;
@@ -227,15 +263,26 @@ impl Reader<'_> {
             && self.tokens.first().is_some_and(|first| {
                 first.is_word(self.sql, "UPDATE") || first.is_word(self.sql, "DELETE")
             })
-            && self.tokens.get(1..self.at).unwrap_or_default().iter().all(|token| {
-                token.kind == TokenKind::Hint
-                    || DML_MODIFIERS.iter().any(|word| token.is_word(self.sql, word))
-            })
+            && self
+                .tokens
+                .get(1..self.at)
+                .unwrap_or_default()
+                .iter()
+                .all(|token| {
+                    token.kind == TokenKind::Hint
+                        || DML_MODIFIERS
+                            .iter()
+                            .any(|word| token.is_word(self.sql, word))
+                })
     }
 }
 
 fn plain(value: String) -> Theirs {
-    Theirs::Word(Word { value, quote_style: None, keyword: Keyword::NoKeyword })
+    Theirs::Word(Word {
+        value,
+        quote_style: None,
+        keyword: Keyword::NoKeyword,
+    })
 }
 
 fn symbol(kind: TokenKind) -> Option<Theirs> {

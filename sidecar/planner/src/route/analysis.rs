@@ -116,8 +116,22 @@ pub(crate) fn analyze(
     analyzer.place_columns();
     let groups = analyzer.groups();
     let classes = analyzer.classes(&groups);
-    let Analyzer { blocks, uses, names, unsharded, single_only, .. } = analyzer;
-    Ok(Analysis { blocks, uses, classes, names, unsharded, single_only })
+    let Analyzer {
+        blocks,
+        uses,
+        names,
+        unsharded,
+        single_only,
+        ..
+    } = analyzer;
+    Ok(Analysis {
+        blocks,
+        uses,
+        classes,
+        names,
+        unsharded,
+        single_only,
+    })
 }
 
 impl Analyzer<'_> {
@@ -137,9 +151,15 @@ impl Analyzer<'_> {
         let tables = self.blocks.get(block).map_or(0, |scope| scope.tables.len());
         for table_use in self.uses_in(block, &(0..tables)) {
             let mut found = Pins::default();
-            let mut reader = Conditions { source: self.source, pins: &mut found };
+            let mut reader = Conditions {
+                source: self.source,
+                pins: &mut found,
+            };
             let is_key = |expr: &Expr| self.key_of(expr, block) == Some(table_use);
-            let routes = conditions.iter().map(|it| reader.route(it, &is_key)).collect();
+            let routes = conditions
+                .iter()
+                .map(|it| reader.route(it, &is_key))
+                .collect();
             self.pins.extend(found);
             if let Some(route) = self.routes.get_mut(table_use) {
                 *route = Route::And(routes);
@@ -149,7 +169,10 @@ impl Analyzer<'_> {
 
     /// The sharded uses among some tables of a block.
     pub(super) fn uses_in(&self, block: usize, tables: &Range<usize>) -> Vec<usize> {
-        let tables = self.blocks.get(block).and_then(|block| block.tables.get(tables.clone()));
+        let tables = self
+            .blocks
+            .get(block)
+            .and_then(|block| block.tables.get(tables.clone()));
         tables
             .unwrap_or_default()
             .iter()
@@ -159,7 +182,9 @@ impl Analyzer<'_> {
     }
 
     fn is_sharded(&self, table_use: usize) -> bool {
-        self.uses.get(table_use).is_some_and(|found| found.table.sharded().is_some())
+        self.uses
+            .get(table_use)
+            .is_some_and(|found| found.table.sharded().is_some())
     }
 
     /// The sharded use whose key an expression is.
@@ -190,7 +215,11 @@ impl Analyzer<'_> {
                     .and_then(|table| table.table_use);
                 if let Some(table_use) = found {
                     let token = column.token;
-                    self.names.push(SchemaName { table_use, token, qualified: true });
+                    self.names.push(SchemaName {
+                        table_use,
+                        token,
+                        qualified: true,
+                    });
                     break;
                 }
                 block = scope.parent;
@@ -202,11 +231,16 @@ impl Analyzer<'_> {
     fn groups(&self) -> Vec<usize> {
         let mut groups: Vec<usize> = (0..self.uses.len()).collect();
         for (left, right) in &self.pairs {
-            if let (true, Some(from), Some(to)) =
-                (self.compatible(*left, *right), groups.get(*left), groups.get(*right))
-            {
+            if let (true, Some(from), Some(to)) = (
+                self.compatible(*left, *right),
+                groups.get(*left),
+                groups.get(*right),
+            ) {
                 let (from, to) = (*from, *to);
-                groups.iter_mut().filter(|group| **group == from).for_each(|group| *group = to);
+                groups
+                    .iter_mut()
+                    .filter(|group| **group == from)
+                    .for_each(|group| *group = to);
             }
         }
         groups
@@ -272,18 +306,29 @@ impl Analyzer<'_> {
             if !self.is_sharded(number) {
                 continue;
             }
-            let Some(found) = self.uses.get_mut(number) else { continue };
-            let class = numbers.iter().position(|known| known == group).unwrap_or_else(|| {
-                numbers.push(*group);
-                roots.push(found.block);
-                let table = Arc::clone(&found.table);
-                classes.push(Class { table, route: Route::And(Vec::new()) });
-                numbers.len() - 1
-            });
+            let Some(found) = self.uses.get_mut(number) else {
+                continue;
+            };
+            let class = numbers
+                .iter()
+                .position(|known| known == group)
+                .unwrap_or_else(|| {
+                    numbers.push(*group);
+                    roots.push(found.block);
+                    let table = Arc::clone(&found.table);
+                    classes.push(Class {
+                        table,
+                        route: Route::And(Vec::new()),
+                    });
+                    numbers.len() - 1
+                });
             found.class = class;
             // Blocks are numbered from the outside in, so the first use's is the outermost.
             if roots.get(class) == Some(&found.block)
-                && let Some(Class { route: Route::And(routes), .. }) = classes.get_mut(class)
+                && let Some(Class {
+                    route: Route::And(routes),
+                    ..
+                }) = classes.get_mut(class)
                 && let Some(route) = self.routes.get_mut(number)
             {
                 routes.push(std::mem::replace(route, Route::All));

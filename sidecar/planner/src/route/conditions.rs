@@ -30,9 +30,12 @@ impl Conditions<'_, '_> {
                 BinaryOperator::Spaceship => self.equal(left, right, true, is_key),
                 _ => Route::All,
             },
-            Expr::In { expr, target: InTarget::List(list), negated: false, .. } => {
-                self.in_list(expr, list, is_key)
-            }
+            Expr::In {
+                expr,
+                target: InTarget::List(list),
+                negated: false,
+                ..
+            } => self.in_list(expr, list, is_key),
             Expr::Value(value) => match &value.value {
                 Value::Boolean(false) | Value::Null => Route::None,
                 Value::Number(..) => self.number(condition),
@@ -57,7 +60,9 @@ impl Conditions<'_, '_> {
             }
             let pairs = left.iter().zip(right);
             return Route::And(
-                pairs.map(|(left, right)| self.equal(left, right, false, is_key)).collect(),
+                pairs
+                    .map(|(left, right)| self.equal(left, right, false, is_key))
+                    .collect(),
             );
         }
         let value = if is_key(left) {
@@ -67,24 +72,32 @@ impl Conditions<'_, '_> {
         } else {
             None
         };
-        value.map_or(Route::All, |value| Route::Key { values: vec![value], null_safe })
+        value.map_or(Route::All, |value| Route::Key {
+            values: vec![value],
+            null_safe,
+        })
     }
 
     fn in_list(&self, left: &Expr, list: &[Expr], is_key: &dyn Fn(&Expr) -> bool) -> Route {
         let left = unnested(left);
         let values: Option<Vec<Operand>> = if is_key(left) {
-            list.iter().map(|item| constant(self.source, item)).collect()
+            list.iter()
+                .map(|item| constant(self.source, item))
+                .collect()
         } else {
-            let Some(column) = row(left).and_then(|items| {
-                items.iter().position(|item| is_key(unnested(item)))
-            }) else {
+            let Some(column) =
+                row(left).and_then(|items| items.iter().position(|item| is_key(unnested(item))))
+            else {
                 return Route::All;
             };
             list.iter()
                 .map(|item| constant(self.source, row(unnested(item))?.get(column)?))
                 .collect()
         };
-        values.map_or(Route::All, |values| Route::Key { values, null_safe: false })
+        values.map_or(Route::All, |values| Route::Key {
+            values,
+            null_safe: false,
+        })
     }
 
     /// A number as a condition: its value decides, so the plan holds for it alone.
@@ -92,7 +105,9 @@ impl Conditions<'_, '_> {
         let Some(Operand::Literal { index, .. }) = constant(self.source, condition) else {
             return Route::All;
         };
-        let Expr::Value(value) = condition else { return Route::All };
+        let Expr::Value(value) = condition else {
+            return Route::All;
+        };
         let text = token_number(value.span).map(|token| self.source.text(token));
         self.pins.pin(index);
         match text.and_then(integer_literal) {
@@ -125,7 +140,11 @@ pub(super) fn conjuncts(condition: &Expr) -> Vec<&Expr> {
     while let Some(expr) = open.pop() {
         match expr {
             Expr::Nested(inner) => open.push(inner),
-            Expr::BinaryOp { left, op: BinaryOperator::And, right } => {
+            Expr::BinaryOp {
+                left,
+                op: BinaryOperator::And,
+                right,
+            } => {
                 open.push(left);
                 open.push(right);
             }
@@ -148,15 +167,28 @@ pub(crate) fn constant(source: &Source<'_>, expr: &Expr) -> Option<Operand> {
                     // 'a' 'b' is one string of two tokens.
                     let joined = source.kind(token + 1) == Some(TokenKind::String);
                     let index = source.literal(token).filter(|_| !joined)?;
-                    Some(Operand::Literal { index, negative: false })
+                    Some(Operand::Literal {
+                        index,
+                        negative: false,
+                    })
                 }
             }
         }
-        Expr::UnaryOp { op: UnaryOperator::Plus, expr } => number(source, expr),
-        Expr::UnaryOp { op: UnaryOperator::Minus, expr } => match number(source, expr)? {
-            Operand::Literal { index, negative: false } => {
-                Some(Operand::Literal { index, negative: true })
-            }
+        Expr::UnaryOp {
+            op: UnaryOperator::Plus,
+            expr,
+        } => number(source, expr),
+        Expr::UnaryOp {
+            op: UnaryOperator::Minus,
+            expr,
+        } => match number(source, expr)? {
+            Operand::Literal {
+                index,
+                negative: false,
+            } => Some(Operand::Literal {
+                index,
+                negative: true,
+            }),
             _ => None,
         },
         _ => None,
@@ -165,6 +197,10 @@ pub(crate) fn constant(source: &Source<'_>, expr: &Expr) -> Option<Operand> {
 
 /// A number without a sign.
 fn number(source: &Source<'_>, expr: &Expr) -> Option<Operand> {
-    let Expr::Value(value) = unnested(expr) else { return None };
-    matches!(value.value, Value::Number(..)).then(|| constant(source, expr)).flatten()
+    let Expr::Value(value) = unnested(expr) else {
+        return None;
+    };
+    matches!(value.value, Value::Number(..))
+        .then(|| constant(source, expr))
+        .flatten()
 }

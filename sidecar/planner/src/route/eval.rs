@@ -63,13 +63,20 @@ impl Route {
                 places => places.intersect(part.places(catalog, sharded, values)),
             }),
             Self::Or(parts) => {
-                parts.iter().fold(Places::Some(Vec::new()), |places, part| match places {
-                    Places::All => Places::All,
-                    places => places.unite(part.places(catalog, sharded, values)),
-                })
+                parts
+                    .iter()
+                    .fold(Places::Some(Vec::new()), |places, part| match places {
+                        Places::All => Places::All,
+                        places => places.unite(part.places(catalog, sharded, values)),
+                    })
             }
-            Self::Key { values: operands, null_safe } => {
-                let Some(key_type) = &sharded.key_type else { return Places::All };
+            Self::Key {
+                values: operands,
+                null_safe,
+            } => {
+                let Some(key_type) = &sharded.key_type else {
+                    return Places::All;
+                };
                 let mut places = Vec::with_capacity(operands.len());
                 for operand in operands {
                     match values.hash(*operand, key_type) {

@@ -58,11 +58,17 @@ pub(super) fn equal_keys(
     block: usize,
     condition: Option<&Expr>,
 ) -> Vec<(usize, usize)> {
-    let Some(condition) = condition else { return Vec::new() };
+    let Some(condition) = condition else {
+        return Vec::new();
+    };
     conjuncts(condition)
         .into_iter()
         .filter_map(|part| match part {
-            Expr::BinaryOp { left, op: BinaryOperator::Eq, right } => {
+            Expr::BinaryOp {
+                left,
+                op: BinaryOperator::Eq,
+                right,
+            } => {
                 let left = analyzer.key_of(unnested(left), block)?;
                 let right = analyzer.key_of(unnested(right), block)?;
                 Some((left, right))
@@ -84,11 +90,22 @@ pub(super) fn join_pairs(
     }
     let merged = |table: &usize| {
         analyzer.uses.get(*table).is_some_and(|found| {
-            found.table.sharded().is_some_and(|sharded| join.merge.covers(&sharded.key))
+            found
+                .table
+                .sharded()
+                .is_some_and(|sharded| join.merge.covers(&sharded.key))
         })
     };
-    for left in analyzer.uses_in(block, &join.left).into_iter().filter(merged) {
-        for right in analyzer.uses_in(block, &join.right).into_iter().filter(merged) {
+    for left in analyzer
+        .uses_in(block, &join.left)
+        .into_iter()
+        .filter(merged)
+    {
+        for right in analyzer
+            .uses_in(block, &join.right)
+            .into_iter()
+            .filter(merged)
+        {
             let same = match (analyzer.uses.get(left), analyzer.uses.get(right)) {
                 (Some(left), Some(right)) => match (left.table.sharded(), right.table.sharded()) {
                     (Some(left), Some(right)) => same_name(&left.key, &right.key),

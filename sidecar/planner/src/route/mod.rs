@@ -13,7 +13,7 @@ mod walk;
 pub(crate) use analysis::{Analysis, analyze};
 pub(crate) use conditions::{constant, unnested};
 pub(crate) use eval::Places;
-pub(crate) use scope::{BlockTable, column_in};
+pub(crate) use scope::{Block, BlockTable, column_in};
 
 /// A constant of the statement whose value is known when it runs.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]

@@ -47,7 +47,9 @@ pub(crate) struct BlockTable {
 impl Block {
     /// Whether `*` shows fewer columns than the tables have.
     pub(crate) fn merges_columns(&self) -> bool {
-        self.merges.iter().any(|merge| merge.natural || !merge.using.is_empty())
+        self.merges
+            .iter()
+            .any(|merge| merge.natural || !merge.using.is_empty())
     }
 
     /// The manifest table uses of this block.
@@ -65,16 +67,21 @@ pub(crate) fn column_in<'e>(
     uses: &[TableUse],
     catalog: &Catalog,
 ) -> Option<(usize, &'e str)> {
-    let lookup = Lookup { blocks, uses, catalog };
+    let lookup = Lookup {
+        blocks,
+        uses,
+        catalog,
+    };
     match unnested(expr) {
-        Expr::Identifier(column) => Some((lookup.unqualified(block, &column.value)?, &column.value)),
+        Expr::Identifier(column) => {
+            Some((lookup.unqualified(block, &column.value)?, &column.value))
+        }
         Expr::CompoundIdentifier(parts) => match parts.as_slice() {
-            [table, column] => {
-                Some((lookup.qualified(block, None, &table.value)?, &column.value))
-            }
-            [schema, table, column] => {
-                Some((lookup.qualified(block, Some(&schema.value), &table.value)?, &column.value))
-            }
+            [table, column] => Some((lookup.qualified(block, None, &table.value)?, &column.value)),
+            [schema, table, column] => Some((
+                lookup.qualified(block, Some(&schema.value), &table.value)?,
+                &column.value,
+            )),
             _ => None,
         },
         _ => None,
@@ -91,7 +98,9 @@ impl Lookup<'_> {
     fn unqualified(&self, block: usize, column: &str) -> Option<usize> {
         let scope = self.blocks.get(block)?;
         let has = |table: &usize| {
-            self.uses.get(*table).is_some_and(|found| found.table.column(column).is_some())
+            self.uses
+                .get(*table)
+                .is_some_and(|found| found.table.column(column).is_some())
         };
         let found: Vec<usize> = scope.uses().filter(has).collect();
         match found.as_slice() {
@@ -103,7 +112,10 @@ impl Lookup<'_> {
             [] => {}
         }
         let unknown = scope.tables.iter().any(|table| {
-            table.table_use.and_then(|it| self.uses.get(it)).is_none_or(|it| it.table.is_missing())
+            table
+                .table_use
+                .and_then(|it| self.uses.get(it))
+                .is_none_or(|it| it.table.is_missing())
         });
         if unknown {
             return None;

@@ -18,7 +18,11 @@ use super::scope::{Block, BlockTable, TableUse, identifiers};
 
 /// Notes the blocks and tables of `statement`.
 pub(super) fn walk(analyzer: &mut Analyzer<'_>, statement: &Statement) -> Result<(), Refusal> {
-    let mut walker = Walker { analyzer, queries: vec![None], ctes: Vec::new() };
+    let mut walker = Walker {
+        analyzer,
+        queries: vec![None],
+        ctes: Vec::new(),
+    };
     let outcome = match statement {
         Statement::Update(update) => walker.update(update),
         Statement::Delete(delete) => walker.delete(delete),
@@ -107,7 +111,10 @@ impl Visitor for Walker<'_, '_> {
 
 impl Walker<'_, '_> {
     fn update(&mut self, update: &Update) -> Result<(), Refusal> {
-        self.block(std::slice::from_ref(&update.table), update.selection.as_ref());
+        self.block(
+            std::slice::from_ref(&update.table),
+            update.selection.as_ref(),
+        );
         for assignment in &update.assignments {
             let names = match &assignment.target {
                 AssignmentTarget::ColumnName(name) => std::slice::from_ref(name),
@@ -127,12 +134,13 @@ impl Walker<'_, '_> {
         let from = delete.using.as_ref().unwrap_or(from);
         let block = self.block(from, delete.selection.as_ref());
         let (FromTable::WithFromKeyword(listed) | FromTable::WithoutKeyword(listed)) = &delete.from;
-        let named = listed.iter().filter(|_| delete.using.is_some()).filter_map(|listed| {
-            match &listed.relation {
+        let named = listed
+            .iter()
+            .filter(|_| delete.using.is_some())
+            .filter_map(|listed| match &listed.relation {
                 TableFactor::Table { name, .. } => Some(name),
                 _ => None,
-            }
-        });
+            });
         for target in delete.tables.iter().chain(named) {
             self.delete_target(block, target)?;
         }
@@ -143,8 +151,14 @@ impl Walker<'_, '_> {
     /// alias.
     fn delete_target(&mut self, block: usize, target: &ObjectName) -> Result<(), Refusal> {
         let parts = identifiers(target).unwrap_or_default();
-        let (Some(first), Some(last)) = (parts.first(), parts.last()) else { return Ok(()) };
-        let tables = self.analyzer.blocks.get(block).map_or(&[][..], |block| &block.tables);
+        let (Some(first), Some(last)) = (parts.first(), parts.last()) else {
+            return Ok(());
+        };
+        let tables = self
+            .analyzer
+            .blocks
+            .get(block)
+            .map_or(&[][..], |block| &block.tables);
         let Some(found) = tables.iter().find(|table| table.name == last.value) else {
             return Err(Refusal::unsupported(format!(
                 "DELETE names {}, which FROM does not; name the table as FROM does",
@@ -159,7 +173,11 @@ impl Walker<'_, '_> {
             (aliased, table_use, token_number(first.span))
         {
             let qualified = parts.len() > 1;
-            self.analyzer.names.push(SchemaName { table_use, token, qualified });
+            self.analyzer.names.push(SchemaName {
+                table_use,
+                token,
+                qualified,
+            });
         }
         Ok(())
     }
@@ -226,7 +244,13 @@ impl Walker<'_, '_> {
                 Some(JoinConstraint::Natural) => merge.natural = true,
                 _ => {}
             }
-            let node = JoinNode { kind, left: left.clone(), right: right.clone(), on, merge };
+            let node = JoinNode {
+                kind,
+                left: left.clone(),
+                right: right.clone(),
+                on,
+                merge,
+            };
             joins.push(node);
             left.end = right.end;
         }
@@ -239,15 +263,30 @@ impl Walker<'_, '_> {
         factor: &'q TableFactor,
         joins: &mut Vec<JoinNode<'q>>,
     ) -> Range<usize> {
-        let start = self.analyzer.blocks.get(block).map_or(0, |block| block.tables.len());
+        let start = self
+            .analyzer
+            .blocks
+            .get(block)
+            .map_or(0, |block| block.tables.len());
         let alias = |alias: &Option<TableAlias>| {
-            alias.as_ref().map(|alias| alias.name.value.clone()).unwrap_or_default()
+            alias
+                .as_ref()
+                .map(|alias| alias.name.value.clone())
+                .unwrap_or_default()
         };
         match factor {
-            TableFactor::Table { name, alias, args: None, .. } => {
+            TableFactor::Table {
+                name,
+                alias,
+                args: None,
+                ..
+            } => {
                 self.named(block, name, alias.as_ref());
             }
-            TableFactor::NestedJoin { table_with_joins, alias: None } => {
+            TableFactor::NestedJoin {
+                table_with_joins,
+                alias: None,
+            } => {
                 return self.joined(block, table_with_joins, joins);
             }
             TableFactor::Derived { alias: name, .. } => self.add(block, alias(name), None),
@@ -258,7 +297,11 @@ impl Walker<'_, '_> {
 
     fn add(&mut self, block: usize, name: String, table_use: Option<usize>) {
         if let Some(block) = self.analyzer.blocks.get_mut(block) {
-            block.tables.push(BlockTable { name, aliased: table_use.is_none(), table_use });
+            block.tables.push(BlockTable {
+                name,
+                aliased: table_use.is_none(),
+                table_use,
+            });
         }
     }
 
@@ -273,7 +316,9 @@ impl Walker<'_, '_> {
                 return self.add(block, String::new(), None);
             }
         };
-        let visible = alias.map_or(&table.value, |alias| &alias.name.value).clone();
+        let visible = alias
+            .map_or(&table.value, |alias| &alias.name.value)
+            .clone();
         let is_cte = schema.is_none() && self.ctes.contains(&table.value);
         let is_dual = schema.is_none() && table.value.eq_ignore_ascii_case("dual");
         if is_cte || is_dual {
@@ -284,16 +329,25 @@ impl Walker<'_, '_> {
             None => self.analyzer.context.database.as_deref(),
         };
         let catalog = self.analyzer.catalog;
-        let found = catalog.table(&table.value).filter(|_| database == Some(catalog.database()));
+        let found = catalog
+            .table(&table.value)
+            .filter(|_| database == Some(catalog.database()));
         let Some(found) = found else {
             self.analyzer.unsharded = true;
             return self.add(block, visible, None);
         };
         let table_use = self.analyzer.uses.len();
-        self.analyzer.uses.push(TableUse { table: Arc::clone(found), block, class: 0 });
+        self.analyzer.uses.push(TableUse {
+            table: Arc::clone(found),
+            block,
+            class: 0,
+        });
         self.add(block, visible, Some(table_use));
-        if let Some(added) =
-            self.analyzer.blocks.get_mut(block).and_then(|block| block.tables.last_mut())
+        if let Some(added) = self
+            .analyzer
+            .blocks
+            .get_mut(block)
+            .and_then(|block| block.tables.last_mut())
         {
             added.aliased = alias.is_some();
         }
@@ -301,7 +355,11 @@ impl Walker<'_, '_> {
         if let (Some(token), Some(last)) = (token_number(first.span), token_number(table.span)) {
             self.analyzer.known.push(last);
             let qualified = schema.is_some();
-            self.analyzer.names.push(SchemaName { table_use, token, qualified });
+            self.analyzer.names.push(SchemaName {
+                table_use,
+                token,
+                qualified,
+            });
         }
     }
 
@@ -311,7 +369,11 @@ impl Walker<'_, '_> {
             && let Some(token) = token_number(schema.span)
         {
             let block = self.queries.iter().rev().flatten().next().copied();
-            self.analyzer.columns.push(ColumnRef { block, token, table: table.value.clone() });
+            self.analyzer.columns.push(ColumnRef {
+                block,
+                token,
+                table: table.value.clone(),
+            });
         }
     }
 
@@ -337,7 +399,10 @@ impl Walker<'_, '_> {
         let source = self.analyzer.source;
         let dot = token.checked_sub(1).map(|dot| source.text(dot));
         if dot == Some(&b"."[..]) {
-            return token.checked_sub(2).and_then(|schema| source.name(schema)).as_deref()
+            return token
+                .checked_sub(2)
+                .and_then(|schema| source.name(schema))
+                .as_deref()
                 == Some(catalog.database());
         }
         self.analyzer.context.database.as_deref() == Some(catalog.database())

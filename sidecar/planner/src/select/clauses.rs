@@ -56,7 +56,8 @@ impl Clauses {
         let after_group = source.find(from, end, &["HAVING", "WINDOW"]).unwrap_or(end);
         let tail = order.unwrap_or(end).min(limit);
         let list = |from: Option<usize>, to: usize| {
-            from.map(|from| source.list(from + 2, to)).unwrap_or_default()
+            from.map(|from| source.list(from + 2, to))
+                .unwrap_or_default()
         };
         Some(Self {
             items: source.list(first, from),

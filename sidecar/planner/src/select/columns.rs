@@ -56,7 +56,10 @@ impl ColumnFacts {
                 .is_some_and(|name| name.contains("_0900_") || name == "binary"),
             _ => true,
         };
-        Self { zerofill: column.zerofill, no_pad }
+        Self {
+            zerofill: column.zerofill,
+            no_pad,
+        }
     }
 }
 
@@ -80,8 +83,17 @@ pub(crate) struct Columns {
 
 impl Columns {
     /// The number of a hidden column with this text, added if it is new.
-    pub(crate) fn hide(&mut self, prefix: &'static str, text: &Text, suffix: &'static str) -> usize {
-        let hidden = Hidden { prefix, text: text.clone(), suffix };
+    pub(crate) fn hide(
+        &mut self,
+        prefix: &'static str,
+        text: &Text,
+        suffix: &'static str,
+    ) -> usize {
+        let hidden = Hidden {
+            prefix,
+            text: text.clone(),
+            suffix,
+        };
         let found = self.hidden.iter().position(|known| *known == hidden);
         let number = found.unwrap_or_else(|| {
             self.hidden.push(hidden);
@@ -107,15 +119,27 @@ impl Columns {
             )),
             Some(ColumnKind::Value) => {
                 let value = value.unwrap_or_else(|| self.hide("", text, ""));
-                Ok(Key { value, weight: None, collation: None })
+                Ok(Key {
+                    value,
+                    weight: None,
+                    collation: None,
+                })
             }
             Some(ColumnKind::Float) => {
                 let value = self.wrap(any, ["ANY_VALUE((", "("], text, [")+0e0)", ")+0e0"]);
-                Ok(Key { value, weight: None, collation: None })
+                Ok(Key {
+                    value,
+                    weight: None,
+                    collation: None,
+                })
             }
             Some(ColumnKind::Index) if !aggregate => {
                 let value = self.wrap(any, ["ANY_VALUE((", "("], text, [")+0)", ")+0"]);
-                Ok(Key { value, weight: None, collation: None })
+                Ok(Key {
+                    value,
+                    weight: None,
+                    collation: None,
+                })
             }
             Some(ColumnKind::Text | ColumnKind::Index) | None => {
                 let value = value.unwrap_or_else(|| self.hide("", text, ""));
@@ -123,7 +147,11 @@ impl Columns {
                 let collations = ["ANY_VALUE(COLLATION(", "COLLATION("];
                 let weight = self.wrap(any, weights, text, ["))", ")"]);
                 let collation = self.wrap(any, collations, text, ["))", ")"]);
-                Ok(Key { value, weight: Some(weight), collation: Some(collation) })
+                Ok(Key {
+                    value,
+                    weight: Some(weight),
+                    collation: Some(collation),
+                })
             }
         }
     }

@@ -32,14 +32,49 @@ const OTHERS: [&str; 16] = [
 ];
 
 /// Functions that give another value each time: a hidden copy would not equal the original.
-const VOLATILE: [&str; 6] = ["RAND", "UUID", "UUID_SHORT", "RANDOM_BYTES", "SYSDATE", "SLEEP"];
+const VOLATILE: [&str; 6] = [
+    "RAND",
+    "UUID",
+    "UUID_SHORT",
+    "RANDOM_BYTES",
+    "SYSDATE",
+    "SLEEP",
+];
 
 /// Functions that give a number, a date or a time, whatever they are given.
 const VALUES: [&str; 32] = [
-    "COUNT", "YEAR", "QUARTER", "MONTH", "WEEK", "DAY", "DAYOFMONTH", "DAYOFWEEK", "DAYOFYEAR",
-    "WEEKDAY", "HOUR", "MINUTE", "SECOND", "MICROSECOND", "DATE", "TO_DAYS", "DATEDIFF",
-    "TIMESTAMPDIFF", "UNIX_TIMESTAMP", "LAST_DAY", "FROM_DAYS", "LENGTH", "CHAR_LENGTH",
-    "OCTET_LENGTH", "BIT_LENGTH", "ASCII", "CRC32", "SIGN", "LOCATE", "INSTR", "FIELD", "MOD",
+    "COUNT",
+    "YEAR",
+    "QUARTER",
+    "MONTH",
+    "WEEK",
+    "DAY",
+    "DAYOFMONTH",
+    "DAYOFWEEK",
+    "DAYOFYEAR",
+    "WEEKDAY",
+    "HOUR",
+    "MINUTE",
+    "SECOND",
+    "MICROSECOND",
+    "DATE",
+    "TO_DAYS",
+    "DATEDIFF",
+    "TIMESTAMPDIFF",
+    "UNIX_TIMESTAMP",
+    "LAST_DAY",
+    "FROM_DAYS",
+    "LENGTH",
+    "CHAR_LENGTH",
+    "OCTET_LENGTH",
+    "BIT_LENGTH",
+    "ASCII",
+    "CRC32",
+    "SIGN",
+    "LOCATE",
+    "INSTR",
+    "FIELD",
+    "MOD",
 ];
 
 /// What stands in an expression, subqueries left out.
@@ -58,7 +93,10 @@ pub(crate) struct Facts {
 impl Facts {
     /// Reads an expression.
     pub(crate) fn of(expr: &Expr) -> Self {
-        let mut finder = Finder { facts: Self::default(), depth: 0 };
+        let mut finder = Finder {
+            facts: Self::default(),
+            depth: 0,
+        };
         let _ = expr.visit(&mut finder);
         finder.facts
     }
@@ -147,13 +185,24 @@ pub(crate) fn kind_of(expr: &Expr) -> Option<ColumnKind> {
             BinaryOperator::Arrow => Some(ColumnKind::Opaque),
             _ => None,
         },
-        Expr::UnaryOp { op: UnaryOperator::Minus, .. } => Some(ColumnKind::Value),
-        Expr::Cast { kind: CastKind::Cast, data_type: DataType::JSON, .. } => {
-            Some(ColumnKind::Opaque)
-        }
+        Expr::UnaryOp {
+            op: UnaryOperator::Minus,
+            ..
+        } => Some(ColumnKind::Value),
+        Expr::Cast {
+            kind: CastKind::Cast,
+            data_type: DataType::JSON,
+            ..
+        } => Some(ColumnKind::Opaque),
         Expr::Function(function) => {
             let name = function_name(function);
-            let text = ["JSON_UNQUOTE", "JSON_TYPE", "JSON_PRETTY", "JSON_QUOTE", "JSON_VALUE"];
+            let text = [
+                "JSON_UNQUOTE",
+                "JSON_TYPE",
+                "JSON_PRETTY",
+                "JSON_QUOTE",
+                "JSON_VALUE",
+            ];
             if VALUES.contains(&name.as_str()) {
                 Some(ColumnKind::Value)
             } else if name.starts_with("JSON_") && !text.contains(&name.as_str()) {
@@ -179,5 +228,7 @@ fn plain_number(expr: &Expr) -> Option<ColumnKind> {
             }
         }
     }
-    expr.visit(&mut Intervals).is_continue().then_some(ColumnKind::Value)
+    expr.visit(&mut Intervals)
+        .is_continue()
+        .then_some(ColumnKind::Value)
 }

@@ -35,7 +35,12 @@ fn is_key(planning: &Planning<'_>, expr: &Expr) -> bool {
     let outer = analysis.blocks.first().is_none_or(|block| block.outer);
     !outer
         && column_in(expr, 0, &analysis.blocks, &analysis.uses, planning.catalog).is_some_and(
-            |(table, name)| analysis.uses.get(table).is_some_and(|found| found.table.is_key(name)),
+            |(table, name)| {
+                analysis
+                    .uses
+                    .get(table)
+                    .is_some_and(|found| found.table.is_key(name))
+            },
         )
 }
 
@@ -49,10 +54,18 @@ pub(super) fn is_local(planning: &Planning<'_>, columns: &Columns) -> Result<boo
 }
 
 /// SELECT DISTINCT: the visible columns are the keys.
-pub(super) fn distinct(planning: &mut Planning<'_>, columns: &mut Columns) -> Result<Shape, Refusal> {
+pub(super) fn distinct(
+    planning: &mut Planning<'_>,
+    columns: &mut Columns,
+) -> Result<Shape, Refusal> {
     let items = order::items(planning, columns)?;
-    if items.iter().any(|item| matches!(item.target, Target::Expression { .. })) {
-        return Err(spanning("SELECT DISTINCT with ORDER BY something that it does not select"));
+    if items
+        .iter()
+        .any(|item| matches!(item.target, Target::Expression { .. }))
+    {
+        return Err(spanning(
+            "SELECT DISTINCT with ORDER BY something that it does not select",
+        ));
     }
     let no_pad = columns.visible.iter().all(|column| column.facts.no_pad);
     let key = |columns: &mut Columns, number: usize| {
@@ -77,8 +90,16 @@ pub(super) fn distinct(planning: &mut Planning<'_>, columns: &mut Columns) -> Re
     // Text that differs in trailing blanks only is one value to MySQL, but has two weights, so
     // that a part may give it twice: then only the merge can count.
     let push = if no_pad { Push::Place } else { Push::No };
-    let group = Some(Group { keys, aggregates: Vec::new() });
-    Ok(Shape { group, order, resort: Vec::new(), push })
+    let group = Some(Group {
+        keys,
+        aggregates: Vec::new(),
+    });
+    Ok(Shape {
+        group,
+        order,
+        resort: Vec::new(),
+        push,
+    })
 }
 
 fn push_key(order: &mut Vec<OrderKey>, key: Key, descending: bool) {
@@ -104,25 +125,46 @@ pub(super) fn aggregated(
             return Err(spanning("GROUP BY a constant"));
         }
         let group = Some(Group { keys, aggregates });
-        return Ok(Shape { group, order: Vec::new(), resort: Vec::new(), push: Push::No });
+        return Ok(Shape {
+            group,
+            order: Vec::new(),
+            resort: Vec::new(),
+            push: Push::No,
+        });
     }
     let mut wanted = Vec::new();
     for item in order::items(planning, columns)? {
         if let Some(key) = order_key(planning, columns, &mut aggregates, &item)? {
-            wanted.push(OrderKey { key, descending: item.descending });
+            wanted.push(OrderKey {
+                key,
+                descending: item.descending,
+            });
         }
     }
     let streams = wanted.iter().all(|order| keys.contains(&order.key));
     let mut order = Vec::new();
     if streams {
-        wanted.iter().for_each(|it| push_key(&mut order, it.key, it.descending));
+        wanted
+            .iter()
+            .for_each(|it| push_key(&mut order, it.key, it.descending));
     }
-    keys.iter().for_each(|key| push_key(&mut order, *key, false));
+    keys.iter()
+        .for_each(|key| push_key(&mut order, *key, false));
     let group = Some(Group { keys, aggregates });
     if streams {
-        Ok(Shape { group, order, resort: Vec::new(), push: Push::Place })
+        Ok(Shape {
+            group,
+            order,
+            resort: Vec::new(),
+            push: Push::Place,
+        })
     } else {
-        Ok(Shape { group, order, resort: wanted, push: Push::No })
+        Ok(Shape {
+            group,
+            order,
+            resort: wanted,
+            push: Push::No,
+        })
     }
 }
 
@@ -164,11 +206,21 @@ fn visible_aggregate(
     columns: &mut Columns,
     number: usize,
 ) -> Result<Option<Aggregate>, Refusal> {
-    let Some(column) = columns.visible.get(number) else { return Ok(None) };
+    let Some(column) = columns.visible.get(number) else {
+        return Ok(None);
+    };
     let (tokens, item) = (column.tokens, column.item);
-    let expr = planning.select.projection.get(item).and_then(visible::expression);
+    let expr = planning
+        .select
+        .projection
+        .get(item)
+        .and_then(visible::expression);
     let (Some(expr), Some(tokens)) = (expr, tokens) else {
-        return if columns.grouped { Ok(None) } else { Err(spanning("* beside aggregates")) };
+        return if columns.grouped {
+            Ok(None)
+        } else {
+            Err(spanning("* beside aggregates"))
+        };
     };
     let facts = Facts::of(expr);
     if facts.subquery {
@@ -180,7 +232,9 @@ fn visible_aggregate(
     if columns.grouped || constant(planning.source, expr).is_some() {
         return Ok(None);
     }
-    Err(spanning("a column that is not aggregated, without GROUP BY,"))
+    Err(spanning(
+        "a column that is not aggregated, without GROUP BY,",
+    ))
 }
 
 /// How the values of an aggregate in `column` become one.
@@ -217,9 +271,15 @@ fn aggregate(
         _ => {
             let kind = argument.and_then(|argument| expression_kind(planning, argument));
             // The value itself is what the client gets, so it is what must be compared.
-            let kind = kind.filter(|kind| *kind != ColumnKind::Float).or(Some(ColumnKind::Text));
+            let kind = kind
+                .filter(|kind| *kind != ColumnKind::Float)
+                .or(Some(ColumnKind::Text));
             let key = columns.key(&text, Some(column), kind, true)?;
-            if name == "MIN" { Function::Min(key) } else { Function::Max(key) }
+            if name == "MIN" {
+                Function::Min(key)
+            } else {
+                Function::Max(key)
+            }
         }
     };
     Ok(Aggregate { column, function })
@@ -227,16 +287,26 @@ fn aggregate(
 
 /// An aggregate alone, and its only argument.
 fn simple_call(expr: &Expr) -> Result<(&Call, Option<&Expr>), Refusal> {
-    let refused = || spanning("an expression around aggregates, or an aggregate other than COUNT, SUM, MIN, MAX and AVG,");
-    let Expr::Function(call) = expr else { return Err(refused()) };
-    let FunctionArguments::List(list) = &call.args else { return Err(refused()) };
+    let refused = || {
+        spanning(
+            "an expression around aggregates, or an aggregate other than COUNT, SUM, MIN, MAX and AVG,",
+        )
+    };
+    let Expr::Function(call) = expr else {
+        return Err(refused());
+    };
+    let FunctionArguments::List(list) = &call.args else {
+        return Err(refused());
+    };
     let plain = call.over.is_none()
         && call.filter.is_none()
         && call.within_group.is_empty()
         && list.clauses.is_empty()
         && is_mergeable(&function_name(call));
     match (plain, list.args.as_slice()) {
-        (true, [FunctionArg::Unnamed(FunctionArgExpr::Expr(argument))]) => Ok((call, Some(argument))),
+        (true, [FunctionArg::Unnamed(FunctionArgExpr::Expr(argument))]) => {
+            Ok((call, Some(argument)))
+        }
         (true, [FunctionArg::Unnamed(FunctionArgExpr::Wildcard)]) => Ok((call, None)),
         _ => Err(refused()),
     }
@@ -257,11 +327,15 @@ fn order_key(
     match item.target {
         Target::Constant => Ok(None),
         Target::Visible(number) => {
-            let found = aggregates.iter().find(|aggregate| aggregate.column == number);
+            let found = aggregates
+                .iter()
+                .find(|aggregate| aggregate.column == number);
             if let Some(aggregate) = found {
                 return Ok(Some(aggregate_key(aggregate)));
             }
-            let Some(column) = columns.visible.get(number) else { return Ok(None) };
+            let Some(column) = columns.visible.get(number) else {
+                return Ok(None);
+            };
             let (text, kind) = (column.text.clone(), column.kind);
             columns.key(&text, Some(number), kind, false).map(Some)
         }
@@ -286,6 +360,10 @@ fn order_key(
 fn aggregate_key(aggregate: &Aggregate) -> Key {
     match aggregate.function {
         Function::Min(key) | Function::Max(key) => key,
-        _ => Key { value: aggregate.column, weight: None, collation: None },
+        _ => Key {
+            value: aggregate.column,
+            weight: None,
+            collation: None,
+        },
     }
 }

@@ -18,10 +18,7 @@ pub(super) enum Target {
     /// A column that the client sees.
     Visible(usize),
     /// Another expression, by its tokens.
-    Expression {
-        from: usize,
-        to: usize,
-    },
+    Expression { from: usize, to: usize },
     /// A constant: it orders nothing.
     Constant,
 }
@@ -42,8 +39,7 @@ pub(super) fn rows(planning: &mut Planning<'_>, columns: &mut Columns) -> Result
             Target::Constant => continue,
             Target::Visible(number) => {
                 let column = &columns.visible[number];
-                let (text, kind, aggregate) =
-                    (column.text.clone(), column.kind, column.aggregate);
+                let (text, kind, aggregate) = (column.text.clone(), column.kind, column.aggregate);
                 columns.key(&text, Some(number), kind, aggregate)?
             }
             Target::Expression { .. } if facts.volatile || facts.window || facts.subquery => {
@@ -55,16 +51,21 @@ pub(super) fn rows(planning: &mut Planning<'_>, columns: &mut Columns) -> Result
                 columns.key(&text, None, kind, facts.aggregate)?
             }
         };
-        order.push(OrderKey { key, descending: item.descending });
+        order.push(OrderKey {
+            key,
+            descending: item.descending,
+        });
     }
-    Ok(Shape { group: None, order, resort: Vec::new(), push: Push::Shard })
+    Ok(Shape {
+        group: None,
+        order,
+        resort: Vec::new(),
+        push: Push::Shard,
+    })
 }
 
 /// How an expression that the select list does not hold compares.
-pub(super) fn expression_kind(
-    planning: &Planning<'_>,
-    expr: &Expr,
-) -> Option<ColumnKind> {
+pub(super) fn expression_kind(planning: &Planning<'_>, expr: &Expr) -> Option<ColumnKind> {
     let analysis = planning.analysis;
     column_in(expr, 0, &analysis.blocks, &analysis.uses, planning.catalog)
         .and_then(|(table, name)| analysis.uses.get(table)?.table.column(name))
@@ -76,7 +77,9 @@ pub(super) fn items<'a>(
     planning: &mut Planning<'a>,
     columns: &Columns,
 ) -> Result<Vec<OrderItem<'a>>, Refusal> {
-    let Some(order_by) = &planning.query.order_by else { return Ok(Vec::new()) };
+    let Some(order_by) = &planning.query.order_by else {
+        return Ok(Vec::new());
+    };
     let OrderByKind::Expressions(keys) = &order_by.kind else {
         return Err(spanning("ORDER BY of this form"));
     };
@@ -91,7 +94,11 @@ pub(super) fn items<'a>(
         let to = if directed { last } else { to };
         let target = target(planning, columns, &key.expr, (from, to), false)?;
         let descending = directed && planning.source.is(last, "DESC");
-        items.push(OrderItem { expr: &key.expr, target, descending });
+        items.push(OrderItem {
+            expr: &key.expr,
+            target,
+            descending,
+        });
     }
     Ok(items)
 }
@@ -116,9 +123,11 @@ pub(super) fn target(
     let named = column_in(expr, 0, &analysis.blocks, &analysis.uses, planning.catalog)
         .map(|(table, name)| (table, name.to_owned()));
     let plain = columns.visible.iter().position(|visible| {
-        visible.column.as_ref().zip(named.as_ref()).is_some_and(|(visible, named)| {
-            visible.0 == named.0 && same_name(&visible.1, &named.1)
-        })
+        visible
+            .column
+            .as_ref()
+            .zip(named.as_ref())
+            .is_some_and(|(visible, named)| visible.0 == named.0 && same_name(&visible.1, &named.1))
     });
     if let Expr::Identifier(ident) = unnested(expr) {
         let aliased: Vec<usize> = (0..columns.visible.len())
@@ -135,8 +144,11 @@ pub(super) fn target(
             _ => {}
         }
     } else {
-        let aliases: Vec<&str> =
-            columns.visible.iter().filter_map(|visible| visible.alias.as_deref()).collect();
+        let aliases: Vec<&str> = columns
+            .visible
+            .iter()
+            .filter_map(|visible| visible.alias.as_deref())
+            .collect();
         if named.is_none() && names_one_of(expr, &aliases) {
             return Err(spanning("ORDER BY or GROUP BY an expression over an alias"));
         }
@@ -151,7 +163,9 @@ pub(super) fn target(
     if let Some(number) = plain {
         return Ok(Target::Visible(number));
     }
-    let Some(number) = same_text() else { return Ok(Target::Expression { from, to }) };
+    let Some(number) = same_text() else {
+        return Ok(Target::Expression { from, to });
+    };
     // They are the same only as long as their literals are.
     let literals = (from..to).filter_map(|token| planning.source.literal(token));
     literals.for_each(|literal| planning.pins.pin(literal));
@@ -165,8 +179,12 @@ fn position(
     expr: &Expr,
     grouping: bool,
 ) -> Result<Target, Refusal> {
-    let Expr::Value(value) = expr else { return Ok(Target::Constant) };
-    let Some(token) = token_number(value.span) else { return Ok(Target::Constant) };
+    let Expr::Value(value) = expr else {
+        return Ok(Target::Constant);
+    };
+    let Some(token) = token_number(value.span) else {
+        return Ok(Target::Constant);
+    };
     if let Some(literal) = planning.source.literal(token) {
         planning.pins.pin(literal);
     }
@@ -194,5 +212,9 @@ fn ambiguous(name: &str, grouping: bool) -> Refusal {
 }
 
 fn clause(grouping: bool) -> &'static str {
-    if grouping { "group statement" } else { "order clause" }
+    if grouping {
+        "group statement"
+    } else {
+        "order clause"
+    }
 }

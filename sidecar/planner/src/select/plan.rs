@@ -76,7 +76,9 @@ pub(crate) fn plan(
     pins: &mut Pins,
 ) -> Result<ScatterPlan, Refusal> {
     let (SetExpr::Select(select), None) = (&*query.body, &query.with) else {
-        return Err(spanning("UNION, INTERSECT, EXCEPT, WITH or a SELECT in parentheses"));
+        return Err(spanning(
+            "UNION, INTERSECT, EXCEPT, WITH or a SELECT in parentheses",
+        ));
     };
     let clauses = Clauses::find(source)
         .filter(|clauses| clauses.items.len() == select.projection.len())
@@ -87,11 +89,20 @@ pub(crate) fn plan(
     unsupported_clauses(source, query, select)?;
     for (from, to) in &clauses.items {
         // The names and types of the client's columns come from these, and they are cached.
-        (*from..*to).filter_map(|token| source.literal(token)).for_each(|it| pins.pin(it));
+        (*from..*to)
+            .filter_map(|token| source.literal(token))
+            .for_each(|it| pins.pin(it));
     }
     let limit = LimitPlan::of(source, query, pins)?;
-    let mut planning =
-        Planning { catalog, source, analysis, select, query, clauses: &clauses, pins };
+    let mut planning = Planning {
+        catalog,
+        source,
+        analysis,
+        select,
+        query,
+        clauses: &clauses,
+        pins,
+    };
     let mut columns = Columns {
         visible: visible::columns(&planning)?,
         hidden: Vec::new(),
@@ -103,7 +114,11 @@ pub(crate) fn plan(
         .iter()
         .any(|column| column.facts.zerofill)
         .then(|| spanning("a ZEROFILL column read from several physical tables of a shard"));
-    let order = shape.order.iter().map(|key| (key.key.value + 1, key.descending)).collect();
+    let order = shape
+        .order
+        .iter()
+        .map(|key| (key.key.value + 1, key.descending))
+        .collect();
     let last = clauses.from.saturating_sub(1);
     let tail = clauses.tail.saturating_sub(1);
     Ok(ScatterPlan {
@@ -154,11 +169,7 @@ fn shape(planning: &mut Planning<'_>, columns: &mut Columns) -> Result<Shape, Re
 }
 
 /// Refuses what would be wrong, or done several times, in parts.
-fn unsupported_clauses(
-    source: &Source<'_>,
-    query: &Query,
-    select: &Select,
-) -> Result<(), Refusal> {
+fn unsupported_clauses(source: &Source<'_>, query: &Query, select: &Select) -> Result<(), Refusal> {
     if !query.locks.is_empty() {
         return Err(spanning("FOR UPDATE or FOR SHARE"));
     }
@@ -169,14 +180,19 @@ fn unsupported_clauses(
         return Err(spanning("WINDOW"));
     }
     let modifiers = ["SQL_CALC_FOUND_ROWS", "HIGH_PRIORITY", "SQL_BUFFER_RESULT"];
-    if let Some(modifier) = modifiers.iter().find(|word| source.find(1, source.len(), &[word]).is_some()) {
+    if let Some(modifier) = modifiers
+        .iter()
+        .find(|word| source.find(1, source.len(), &[word]).is_some())
+    {
         return Err(spanning(modifier));
     }
     if source.assigns_variable() {
         return Err(spanning("an assignment to a user variable"));
     }
     if source.calls(&["MATCH"]).is_some() {
-        return Err(spanning("MATCH … AGAINST, whose relevance depends on all rows,"));
+        return Err(spanning(
+            "MATCH … AGAINST, whose relevance depends on all rows,",
+        ));
     }
     if let Some(function) = source.calls(&STATEFUL) {
         return Err(spanning(&format!("{function}()")));

@@ -26,7 +26,10 @@ impl ScatterPlan {
         binding: &Binding<'a>,
         places: &[Place],
     ) -> Result<Scatter<'a>, Refusal> {
-        let limit = self.limit.map(|limit| limit.resolve(&binding.values)).transpose()?;
+        let limit = self
+            .limit
+            .map(|limit| limit.resolve(&binding.values))
+            .transpose()?;
         let prepared = self.limit.is_some_and(|limit| limit.prepared);
         let rows = limit.map(|Limit { offset, count }| Rows {
             count: offset.saturating_add(count),
@@ -39,14 +42,15 @@ impl ScatterPlan {
                     let mut renderer = binding.renderer(256);
                     self.place(binding, &mut renderer, *only);
                     self.order(&mut renderer);
-                    self.rows(&mut renderer, rows.filter(|_| self.push != Push::No));
+                    Self::limit(&mut renderer, rows.filter(|_| self.push != Push::No));
                     renderer.finish()
                 }
                 slots => {
                     if let Some(refusal) = &self.no_union {
                         return Err(refusal.clone());
                     }
-                    let mut renderer = binding.renderer(slots.len() * (binding.frame.sql.len() + 256));
+                    let mut renderer =
+                        binding.renderer(slots.len() * (binding.frame.sql.len() + 256));
                     self.union(binding, &mut renderer, slots, rows);
                     renderer.finish()
                 }
@@ -55,10 +59,17 @@ impl ScatterPlan {
             parts.push(Part { shard, statement });
         }
         let first = places.first().copied().unwrap_or(Place::FIRST);
-        let probe = Part { shard: first.shard, statement: binding.statement(&[first]) };
+        let probe = Part {
+            shard: first.shard,
+            statement: binding.statement(&[first]),
+        };
         let mut merge = self.merge.clone();
         merge.limit = limit;
-        Ok(Scatter { parts, merge, probe })
+        Ok(Scatter {
+            parts,
+            merge,
+            probe,
+        })
     }
 
     /// All places of a shard in one statement, one sorted stream.
@@ -76,12 +87,12 @@ impl ScatterPlan {
             // MySQL drops an inner ORDER BY without LIMIT, so it is left out.
             if inner.is_some() {
                 self.order(renderer);
-                self.rows(renderer, inner);
+                Self::limit(renderer, inner);
             }
             renderer.push(b")");
         }
         self.order(renderer);
-        self.rows(renderer, rows.filter(|_| self.push == Push::Shard));
+        Self::limit(renderer, rows.filter(|_| self.push == Push::Shard));
     }
 
     /// The client's SELECT up to ORDER BY, on one place, with the hidden columns.
@@ -110,7 +121,7 @@ impl ScatterPlan {
         }
     }
 
-    fn rows(&self, renderer: &mut Renderer<'_>, rows: Option<Rows>) {
+    fn limit(renderer: &mut Renderer<'_>, rows: Option<Rows>) {
         if let Some(Rows { count, prepared }) = rows {
             renderer.push(b" LIMIT ");
             renderer.value(count, prepared);

@@ -3,7 +3,7 @@
 use sqlparser::ast::{Expr, SelectItem, SelectItemQualifiedWildcardKind};
 
 use crate::Refusal;
-use crate::route::{BlockTable, column_in};
+use crate::route::{Block, BlockTable, column_in};
 use crate::text::Source;
 
 use super::columns::{ColumnFacts, Text, Visible};
@@ -21,7 +21,11 @@ pub(super) fn expression(item: &SelectItem) -> Option<&Expr> {
 /// The columns of the select list, wildcards expanded.
 pub(super) fn columns(planning: &Planning<'_>) -> Result<Vec<Visible>, Refusal> {
     let mut columns = Vec::new();
-    let items = planning.select.projection.iter().zip(&planning.clauses.items);
+    let items = planning
+        .select
+        .projection
+        .iter()
+        .zip(&planning.clauses.items);
     for (number, (item, range)) in items.enumerate() {
         let before = columns.len();
         match item {
@@ -37,31 +41,45 @@ pub(super) fn columns(planning: &Planning<'_>) -> Result<Vec<Visible>, Refusal> 
                     expand(planning, table, &mut columns)?;
                 }
             }
-            SelectItem::QualifiedWildcard(
-                SelectItemQualifiedWildcardKind::ObjectName(name),
-                _,
-            ) => {
+            SelectItem::QualifiedWildcard(SelectItemQualifiedWildcardKind::ObjectName(name), _) => {
                 let name = name.0.last().and_then(|part| part.as_ident());
                 let table = name.and_then(|name| {
-                    tables(planning).iter().find(|table| table.name == name.value)
+                    tables(planning)
+                        .iter()
+                        .find(|table| table.name == name.value)
                 });
-                expand(planning, table.ok_or_else(|| spanning("this wildcard"))?, &mut columns)?;
+                expand(
+                    planning,
+                    table.ok_or_else(|| spanning("this wildcard"))?,
+                    &mut columns,
+                )?;
             }
             _ => return Err(spanning("a select item of this form")),
         }
-        columns.iter_mut().skip(before).for_each(|column| column.item = number);
+        columns
+            .iter_mut()
+            .skip(before)
+            .for_each(|column| column.item = number);
     }
     Ok(columns)
 }
 
 fn tables<'a>(planning: &'a Planning<'_>) -> &'a [BlockTable] {
-    planning.analysis.blocks.first().map_or(&[], |block| &block.tables)
+    planning
+        .analysis
+        .blocks
+        .first()
+        .map_or(&[], |block| &block.tables)
 }
 
 /// An item's tokens without `AS alias`, or `alias` alone.
 fn without_alias(source: &Source<'_>, (from, to): (usize, usize)) -> (usize, usize) {
     let last = to.saturating_sub(1);
-    if source.is(last.saturating_sub(1), "AS") { (from, last - 1) } else { (from, last) }
+    if source.is(last.saturating_sub(1), "AS") {
+        (from, last - 1)
+    } else {
+        (from, last)
+    }
 }
 
 fn column(
@@ -70,7 +88,12 @@ fn column(
     alias: Option<String>,
     (from, to): (usize, usize),
 ) -> Visible {
-    let Planning { catalog, source, analysis, .. } = planning;
+    let Planning {
+        catalog,
+        source,
+        analysis,
+        ..
+    } = planning;
     let named = column_in(expr, 0, &analysis.blocks, &analysis.uses, catalog);
     let found = named.and_then(|(table, name)| {
         let column = analysis.uses.get(table)?.table.column(name)?;
@@ -84,7 +107,9 @@ fn column(
         kind: found.map_or_else(|| kind_of(expr), |(_, column)| Some(column.kind)),
         item: 0,
         aggregate: Facts::of(expr).aggregate,
-        facts: found.map(|(_, column)| ColumnFacts::of(column)).unwrap_or_default(),
+        facts: found
+            .map(|(_, column)| ColumnFacts::of(column))
+            .unwrap_or_default(),
     }
 }
 
@@ -95,12 +120,22 @@ fn expand(
     columns: &mut Vec<Visible>,
 ) -> Result<(), Refusal> {
     let analysis = planning.analysis;
-    if analysis.blocks.first().is_some_and(|block| block.merges_columns()) {
+    if analysis.blocks.first().is_some_and(Block::merges_columns) {
         return Err(spanning("* over a join with USING or NATURAL"));
     }
-    let number = table.table_use.ok_or_else(|| spanning("* over a derived table"))?;
-    let found = analysis.uses.get(number).ok_or_else(|| spanning("this wildcard"))?;
-    for column in found.table.columns.iter().filter(|column| !column.invisible) {
+    let number = table
+        .table_use
+        .ok_or_else(|| spanning("* over a derived table"))?;
+    let found = analysis
+        .uses
+        .get(number)
+        .ok_or_else(|| spanning("this wildcard"))?;
+    for column in found
+        .table
+        .columns
+        .iter()
+        .filter(|column| !column.invisible)
+    {
         let quote = |name: &str| format!("`{}`", name.replace('`', "``"));
         let text = format!("{}.{}", quote(&table.name), quote(&column.name));
         columns.push(Visible {

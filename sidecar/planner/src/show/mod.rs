@@ -23,7 +23,7 @@ pub(crate) fn show(reading: &Reading<'_>) -> Result<Found, Refusal> {
     let source = &reading.source;
     let Ok(show) = utility::show(reading.body, source.mode) else {
         return match reading.mentioned() {
-            Some(table) => Err(reading.unsupported(table, "this form of SHOW")),
+            Some(table) => Err(table.unsupported("this form of SHOW")),
             None => Ok(Found::pass(Target::Home)),
         };
     };
@@ -41,13 +41,13 @@ pub(crate) fn show(reading: &Reading<'_>) -> Result<Found, Refusal> {
         ShowKind::Columns | ShowKind::Indexes | ShowKind::CreateTable => table(reading, &show),
         ShowKind::Databases if physical => databases(reading, &show),
         ShowKind::Tables if physical && of_manifest => tables(reading, &show),
-        ShowKind::TableStatus if of_manifest && reading.catalog.tables().next().is_some() => {
-            Err(refused("SHOW TABLE STATUS, whose numbers would be those of one shard,"))
-        }
+        ShowKind::TableStatus if of_manifest && reading.catalog.tables().next().is_some() => Err(
+            refused("SHOW TABLE STATUS, whose numbers would be those of one shard,"),
+        ),
         ShowKind::OpenTables if physical => Err(refused("SHOW OPEN TABLES")),
-        ShowKind::ProcessList => {
-            Err(refused("SHOW PROCESSLIST, which would show one server's connections,"))
-        }
+        ShowKind::ProcessList => Err(refused(
+            "SHOW PROCESSLIST, which would show one server's connections,",
+        )),
         ShowKind::Server => Err(refused("what one server alone can tell")),
         ShowKind::Variables | ShowKind::Status | ShowKind::Catalog => Ok(Found::pass(Target::Any)),
         _ => Ok(Found::pass(Target::Home)),
@@ -55,7 +55,9 @@ pub(crate) fn show(reading: &Reading<'_>) -> Result<Found, Refusal> {
 }
 
 fn refused(what: &str) -> Refusal {
-    Refusal::unsupported(format!("{what} is not supported yet; ask the MySQL server itself"))
+    Refusal::unsupported(format!(
+        "{what} is not supported yet; ask the MySQL server itself"
+    ))
 }
 
 fn name(reading: &Reading<'_>, span: utility::Span) -> String {
@@ -75,7 +77,10 @@ fn table(reading: &Reading<'_>, show: &Show) -> Result<Found, Refusal> {
     // SHOW COLUMNS FROM t FROM shop: the database stands behind, and wins.
     let behind = show.database.and_then(|span| reading.token_at(span));
     let database = behind.and_then(|token| source.name(token));
-    let effective = TableName { schema: database.or_else(|| named.schema.clone()), ..named.clone() };
+    let effective = TableName {
+        schema: database.or_else(|| named.schema.clone()),
+        ..named.clone()
+    };
     let Some(table) = effective.find(reading.catalog, reading.context) else {
         return Ok(Found::pass(Target::Home));
     };
@@ -114,7 +119,10 @@ fn databases(reading: &Reading<'_>, show: &Show) -> Result<Found, Refusal> {
             ));
         }
     };
-    Ok(Found::plain(Work::Replace(Target::Home, text.into_bytes().into_boxed_slice())))
+    Ok(Found::plain(Work::Replace(
+        Target::Home,
+        text.into_bytes().into_boxed_slice(),
+    )))
 }
 
 /// SHOW TABLES of the manifest's database: the logical schema's own, and one slot's.
@@ -137,10 +145,16 @@ fn tables(reading: &Reading<'_>, show: &Show) -> Result<Found, Refusal> {
     let condition = match show.filter {
         None => String::new(),
         Some(Filter::Like(span)) => {
-            format!(" WHERE {header} LIKE {}", String::from_utf8_lossy(span.text(reading.body)))
+            format!(
+                " WHERE {header} LIKE {}",
+                String::from_utf8_lossy(span.text(reading.body))
+            )
         }
         Some(Filter::Where(span)) => {
-            format!(" WHERE {}", String::from_utf8_lossy(span.text(reading.body)))
+            format!(
+                " WHERE {}",
+                String::from_utf8_lossy(span.text(reading.body))
+            )
         }
     };
     let physical = remora_crds::layout::schema(
@@ -153,7 +167,10 @@ fn tables(reading: &Reading<'_>, show: &Show) -> Result<Found, Refusal> {
          FROM information_schema.TABLES WHERE TABLE_SCHEMA IN ('{database}', '{physical}')) \
          `TABLES`{condition} ORDER BY 1"
     );
-    Ok(Found::plain(Work::Replace(Target::Home, text.into_bytes().into_boxed_slice())))
+    Ok(Found::plain(Work::Replace(
+        Target::Home,
+        text.into_bytes().into_boxed_slice(),
+    )))
 }
 
 /// Plans a DESCRIBE or MySQL's EXPLAIN.
@@ -162,17 +179,27 @@ fn tables(reading: &Reading<'_>, show: &Show) -> Result<Found, Refusal> {
 /// If what it shows is not what one MySQL server would show.
 pub(crate) fn describe(reading: &Reading<'_>, pins: &mut Pins) -> Result<Found, Refusal> {
     let source = &reading.source;
-    let Some(mentioned) = reading.mentioned() else { return Ok(Found::pass(Target::Home)) };
+    let Some(mentioned) = reading.mentioned() else {
+        return Ok(Found::pass(Target::Home));
+    };
     match utility::describe(reading.body, source.mode) {
         Ok(Described::Table { table, .. }) => {
             let first = table.schema.unwrap_or(table.name);
-            let named = reading.token_at(first).and_then(|it| TableName::at(source, it));
-            let found = named.as_ref().and_then(|named| {
-                Some((named, named.find(reading.catalog, reading.context)?))
-            });
-            let Some((named, table)) = found else { return Ok(Found::pass(Target::Home)) };
+            let named = reading
+                .token_at(first)
+                .and_then(|it| TableName::at(source, it));
+            let found = named
+                .as_ref()
+                .and_then(|named| Some((named, named.find(reading.catalog, reading.context)?)));
+            let Some((named, table)) = found else {
+                return Ok(Found::pass(Target::Home));
+            };
             let split = table.sharded().is_some_and(|sharded| sharded.slots > 1);
-            let edits = if split { vec![named.edit(source, 0)] } else { Vec::new() };
+            let edits = if split {
+                vec![named.edit(source, 0)]
+            } else {
+                Vec::new()
+            };
             Ok(Found {
                 work: Work::Fixed(Place::FIRST),
                 edits,
@@ -181,7 +208,7 @@ pub(crate) fn describe(reading: &Reading<'_>, pins: &mut Pins) -> Result<Found, 
             })
         }
         Ok(Described::Statement { statement, .. }) => explain(reading, statement, pins),
-        _ => Err(reading.unsupported(mentioned, "this form of EXPLAIN")),
+        _ => Err(mentioned.unsupported("this form of EXPLAIN")),
     }
 }
 
@@ -199,7 +226,10 @@ fn explain(
         ))
     };
     // JSON names schemas, and so would the physical ones be seen.
-    if source.find(0, source.len(), &["FORMAT"]).is_some_and(|it| source.is(it + 2, "JSON")) {
+    if source
+        .find(0, source.len(), &["FORMAT"])
+        .is_some_and(|it| source.is(it + 2, "JSON"))
+    {
         return Err(refused("FORMAT=JSON, which names physical schemas,"));
     }
     let from = reading.token_at(statement).unwrap_or(0);

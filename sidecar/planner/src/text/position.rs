@@ -16,7 +16,10 @@ pub(crate) struct Position {
 
 impl Position {
     /// The beginning of the statement.
-    pub(crate) const START: Self = Self { literals: 0, delta: 0 };
+    pub(crate) const START: Self = Self {
+        literals: 0,
+        delta: 0,
+    };
 
     /// The byte that the place is at in one statement.
     pub(crate) fn resolve(self, frame: &Frame<'_>) -> usize {

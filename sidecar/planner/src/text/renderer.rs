@@ -46,7 +46,9 @@ impl SessionFunction {
     /// An expression of the function's value and type, if the session knows it.
     pub(crate) fn value(self, session: &SessionValues) -> Option<String> {
         match self {
-            Self::ConnectionId => session.connection_id.map(|it| format!("CAST({it} AS UNSIGNED)")),
+            Self::ConnectionId => session
+                .connection_id
+                .map(|it| format!("CAST({it} AS UNSIGNED)")),
             Self::RowCount => session.row_count.map(|it| format!("CAST({it} AS SIGNED)")),
             Self::FoundRows => session.found_rows.map(|it| format!("CAST({it} AS SIGNED)")),
         }
@@ -68,7 +70,12 @@ impl<'a> Renderer<'a> {
     /// the client's statement is a prepared one.
     pub(crate) fn new(frame: Frame<'a>, params: &[Position], capacity: usize) -> Self {
         let params = params.iter().map(|at| at.resolve(&frame)).collect();
-        Self { frame, params, out: Vec::with_capacity(capacity), map: Vec::new() }
+        Self {
+            frame,
+            params,
+            out: Vec::with_capacity(capacity),
+            map: Vec::new(),
+        }
     }
 
     /// Writes bytes of our own.
@@ -97,10 +104,12 @@ impl<'a> Renderer<'a> {
     }
 
     fn copy_bytes(&mut self, from: usize, to: usize) {
-        self.out.extend_from_slice(self.frame.sql.get(from..to).unwrap_or_default());
+        self.out
+            .extend_from_slice(self.frame.sql.get(from..to).unwrap_or_default());
         let first = self.params.partition_point(|at| *at < from);
         let last = self.params.partition_point(|at| *at < to);
-        self.map.extend((first..last).map(|param| ParamSource::Client(param as u32)));
+        self.map
+            .extend((first..last).map(|param| ParamSource::Client(param as u32)));
     }
 
     /// Copies the client's bytes from one place to another with the edits that begin there;
@@ -118,7 +127,11 @@ impl<'a> Renderer<'a> {
             let start = edit.span.start.resolve(&self.frame);
             // An alias belongs to what stands before it, everything else to what stands behind.
             let behind = matches!(edit.piece, Piece::SessionAlias(..));
-            let within = if behind { first < start && start <= end } else { start < end };
+            let within = if behind {
+                first < start && start <= end
+            } else {
+                start < end
+            };
             if start < at || !within {
                 continue;
             }
@@ -133,6 +146,10 @@ impl<'a> Renderer<'a> {
 
     /// The statement.
     pub(crate) fn finish(self) -> Statement<'a> {
-        Statement { sql: Cow::Owned(self.out), params: self.map, rows: Vec::new() }
+        Statement {
+            sql: Cow::Owned(self.out),
+            params: self.map,
+            rows: Vec::new(),
+        }
     }
 }

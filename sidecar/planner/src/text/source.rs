@@ -47,7 +47,11 @@ impl<'a> Source<'a> {
             }
             params += u32::from(token.kind == TokenKind::Parameter);
         }
-        while source.tokens.last().is_some_and(|token| token.kind == TokenKind::Semicolon) {
+        while source
+            .tokens
+            .last()
+            .is_some_and(|token| token.kind == TokenKind::Semicolon)
+        {
             source.tokens.pop();
         }
         source
@@ -65,7 +69,9 @@ impl<'a> Source<'a> {
 
     /// Whether a token is this word without quotes, in any case.
     pub(crate) fn is(&self, token: usize, word: &str) -> bool {
-        self.tokens.get(token).is_some_and(|token| token.is_word(self.sql, word))
+        self.tokens
+            .get(token)
+            .is_some_and(|token| token.is_word(self.sql, word))
     }
 
     /// Whether a token is one of these words.
@@ -75,12 +81,18 @@ impl<'a> Source<'a> {
 
     /// Whether the words stand here, one after the other.
     pub(crate) fn are(&self, token: usize, words: &[&str]) -> bool {
-        words.iter().enumerate().all(|(ahead, word)| self.is(token + ahead, word))
+        words
+            .iter()
+            .enumerate()
+            .all(|(ahead, word)| self.is(token + ahead, word))
     }
 
     /// The name that a token stands for; `None` if it is none.
     pub(crate) fn name(&self, token: usize) -> Option<String> {
-        let token = self.tokens.get(token).filter(|token| token.kind.is_name())?;
+        let token = self
+            .tokens
+            .get(token)
+            .filter(|token| token.kind.is_name())?;
         Some(String::from_utf8_lossy(&identifier(token.text(self.sql))).into_owned())
     }
 
@@ -100,47 +112,70 @@ impl<'a> Source<'a> {
 
     /// The number of the `?` that a token is.
     pub(crate) fn param(&self, token: usize) -> Option<u32> {
-        self.kind(token).filter(|kind| *kind == TokenKind::Parameter)?;
+        self.kind(token)
+            .filter(|kind| *kind == TokenKind::Parameter)?;
         self.params_before.get(token).copied()
     }
 
     /// Where a token begins.
     pub(crate) fn start(&self, token: usize) -> Position {
-        match (self.tokens.get(token), self.literals_before.get(token), self.literal_ends.get(token)) {
-            (Some(found), Some(literals), Some(end)) => {
-                Position { literals: *literals, delta: found.start - end }
-            }
+        match (
+            self.tokens.get(token),
+            self.literals_before.get(token),
+            self.literal_ends.get(token),
+        ) {
+            (Some(found), Some(literals), Some(end)) => Position {
+                literals: *literals,
+                delta: found.start - end,
+            },
             _ => self.end(token.saturating_sub(1)),
         }
     }
 
     /// Where a token ends.
     pub(crate) fn end(&self, token: usize) -> Position {
-        let Some(found) = self.tokens.get(token) else { return Position::START };
+        let Some(found) = self.tokens.get(token) else {
+            return Position::START;
+        };
         let before = self.literals_before.get(token).copied().unwrap_or(0);
         if found.kind.is_literal() {
-            return Position { literals: before + 1, delta: 0 };
+            return Position {
+                literals: before + 1,
+                delta: 0,
+            };
         }
         let end = self.literal_ends.get(token).copied().unwrap_or(0);
-        Position { literals: before, delta: found.end - end }
+        Position {
+            literals: before,
+            delta: found.end - end,
+        }
     }
 
     /// Where the last token ends.
     pub(crate) fn last_end(&self) -> Position {
-        self.len().checked_sub(1).map_or(Position::START, |last| self.end(last))
+        self.len()
+            .checked_sub(1)
+            .map_or(Position::START, |last| self.end(last))
     }
 
     /// The range that tokens `from..to` take.
     pub(crate) fn span(&self, from: usize, to: usize) -> Span {
-        Span { start: self.start(from), end: self.end(to.saturating_sub(1)) }
+        Span {
+            start: self.start(from),
+            end: self.end(to.saturating_sub(1)),
+        }
     }
 
     /// The bytes that tokens `from..to` take.
     pub(crate) fn slice(&self, from: usize, to: usize) -> &'a [u8] {
-        match (self.tokens.get(from), to.checked_sub(1).and_then(|last| self.tokens.get(last))) {
-            (Some(first), Some(last)) if from < to => {
-                self.sql.get(first.start as usize..last.end as usize).unwrap_or_default()
-            }
+        match (
+            self.tokens.get(from),
+            to.checked_sub(1).and_then(|last| self.tokens.get(last)),
+        ) {
+            (Some(first), Some(last)) if from < to => self
+                .sql
+                .get(first.start as usize..last.end as usize)
+                .unwrap_or_default(),
             _ => &[],
         }
     }
@@ -214,22 +249,31 @@ impl<'a> Source<'a> {
     pub(crate) fn calls(&self, functions: &[&'static str]) -> Option<&'static str> {
         (0..self.len()).find_map(|token| {
             let called = self.kind(token + 1) == Some(TokenKind::LeftParen);
-            functions.iter().find(|name| called && self.is(token, name)).copied()
+            functions
+                .iter()
+                .find(|name| called && self.is(token, name))
+                .copied()
         })
     }
 
     /// Whether a user variable is assigned by `:=`.
     pub(crate) fn assigns_variable(&self) -> bool {
-        self.tokens.iter().any(|token| token.kind == TokenKind::Assign)
+        self.tokens
+            .iter()
+            .any(|token| token.kind == TokenKind::Assign)
     }
 
     /// Whether a user variable is used.
     pub(crate) fn uses_variable(&self) -> bool {
-        self.tokens.iter().any(|token| token.kind == TokenKind::UserVariable)
+        self.tokens
+            .iter()
+            .any(|token| token.kind == TokenKind::UserVariable)
     }
 
     /// The token that begins at a byte.
     pub(crate) fn token_at(&self, byte: u32) -> Option<usize> {
-        self.tokens.binary_search_by_key(&byte, |token| token.start).ok()
+        self.tokens
+            .binary_search_by_key(&byte, |token| token.start)
+            .ok()
     }
 }

@@ -27,9 +27,14 @@ pub(super) fn check_on_duplicate(
     let mut keeps_answer = false;
     for (start, end) in source.list(from, source.len()) {
         let equal = (start..end).find(|token| source.kind(*token) == Some(TokenKind::Equal));
-        let name = equal.and_then(|equal| source.name(equal.checked_sub(1)?)).unwrap_or_default();
+        let name = equal
+            .and_then(|equal| source.name(equal.checked_sub(1)?))
+            .unwrap_or_default();
         let same = equal.is_some_and(|equal| is_itself(source, equal + 1, end, &name));
-        let generated = table.generated.as_ref().is_some_and(|it| same_name(&it.column, &name));
+        let generated = table
+            .generated
+            .as_ref()
+            .is_some_and(|it| same_name(&it.column, &name));
         keeps_answer |= generated && same;
         if table.is_key(&name) && !same {
             return Err(changes_key(table, &name));
@@ -40,8 +45,11 @@ pub(super) fn check_on_duplicate(
 
 /// Whether the tokens are the column itself, or LAST_INSERT_ID of it.
 fn is_itself(source: &Source<'_>, from: usize, to: usize, column: &str) -> bool {
-    let is_column =
-        |token: usize| source.name(token).is_some_and(|name| same_name(&name, column));
+    let is_column = |token: usize| {
+        source
+            .name(token)
+            .is_some_and(|name| same_name(&name, column))
+    };
     match to.checked_sub(from) {
         Some(1) => is_column(from),
         Some(4) => {
@@ -55,7 +63,10 @@ fn is_itself(source: &Source<'_>, from: usize, to: usize, column: &str) -> bool 
 
 /// Checks the assignments of an UPDATE.
 pub(crate) fn check_update(analysis: &Analysis, update: &Update) -> Result<(), Refusal> {
-    let tables = analysis.blocks.first().map_or(&[][..], |block| &block.tables);
+    let tables = analysis
+        .blocks
+        .first()
+        .map_or(&[][..], |block| &block.tables);
     for assignment in &update.assignments {
         let AssignmentTarget::ColumnName(name) = &assignment.target else {
             return Err(Refusal::unsupported("this form of SET is not supported"));
@@ -66,11 +77,17 @@ pub(crate) fn check_update(analysis: &Analysis, update: &Update) -> Result<(), R
             .filter_map(|part| part.as_ident())
             .map(|ident| ident.value.as_str())
             .collect();
-        let Some((column, qualifier)) = parts.split_last() else { continue };
+        let Some((column, qualifier)) = parts.split_last() else {
+            continue;
+        };
         for table in tables {
             let found = table.table_use.and_then(|it| analysis.uses.get(it));
-            let named = qualifier.last().is_none_or(|qualifier| *qualifier == table.name);
-            let Some(found) = found.filter(|_| named) else { continue };
+            let named = qualifier
+                .last()
+                .is_none_or(|qualifier| *qualifier == table.name);
+            let Some(found) = found.filter(|_| named) else {
+                continue;
+            };
             if found.table.is_key(column) {
                 return Err(changes_key(&found.table, column));
             }
@@ -91,7 +108,10 @@ pub(crate) fn check_update(analysis: &Analysis, update: &Update) -> Result<(), R
 /// Checks the targets of a DELETE: rows of a broadcast table are not deleted by what is found
 /// in a sharded one, since every shard would find something else.
 pub(crate) fn check_delete(analysis: &Analysis, delete: &Delete) -> Result<(), Refusal> {
-    let tables = analysis.blocks.first().map_or(&[][..], |block| &block.tables);
+    let tables = analysis
+        .blocks
+        .first()
+        .map_or(&[][..], |block| &block.tables);
     let multiple = !delete.tables.is_empty() || delete.using.is_some();
     let broadcast = tables
         .iter()

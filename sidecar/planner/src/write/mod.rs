@@ -3,8 +3,9 @@
 mod assignments;
 mod insert;
 mod insert_bind;
+mod insert_reader;
 mod rows;
 
 pub(crate) use assignments::{check_delete, check_update};
 pub(crate) use insert::{InsertPlan, VARYING, plan as plan_insert};
-pub(crate) use rows::row_writes;
+pub(crate) use rows::{everywhere, row_writes};
