@@ -1,6 +1,7 @@
 //! The `ShardingCluster` resource: what a person applies. One file for each part of it.
 
 mod access;
+mod amount;
 mod later;
 mod mysql;
 mod sidecar;
@@ -11,6 +12,7 @@ use kube::{CustomResource, KubeSchema};
 use serde::{Deserialize, Serialize};
 
 pub use access::{Access, SecretKeyRef, User};
+pub use amount::Amount;
 pub use later::Later;
 pub use mysql::{Mysql, RESERVED_OPTIONS, Resources, Storage};
 pub use sidecar::Sidecar;

@@ -110,6 +110,7 @@ fn mysql(spec: &ShardingClusterSpec, errors: &mut Errors) {
         "spec.mysql.runAsUser",
         "must be from 1 to 2147483647: MySQL pods do not run as root",
     );
+    amounts(spec, errors);
     for (name, value) in &spec.mysql.config {
         let path = format!("spec.mysql.config.{name}");
         let well_formed = name.starts_with(|c: char| c.is_ascii_lowercase())
@@ -138,6 +139,34 @@ fn mysql(spec: &ShardingClusterSpec, errors: &mut Errors) {
                 "the value is longer than 1024 bytes or holds a line break; correct it",
             );
         }
+    }
+}
+
+fn amounts(spec: &ShardingClusterSpec, errors: &mut Errors) {
+    let size = (
+        "spec.mysql.storage.size".to_owned(),
+        &spec.mysql.storage.size,
+    );
+    let containers = [
+        ("spec.mysql", &spec.mysql.resources),
+        ("spec.sidecar", &spec.sidecar.resources),
+    ];
+    let of_containers = containers.into_iter().flat_map(|(path, resources)| {
+        let kinds = [
+            ("requests", &resources.requests),
+            ("limits", &resources.limits),
+        ];
+        kinds.into_iter().flat_map(move |(kind, amounts)| {
+            let at = move |name: &String| format!("{path}.resources.{kind}.{name}");
+            amounts.iter().map(move |(name, amount)| (at(name), amount))
+        })
+    });
+    for (path, amount) in std::iter::once(size).chain(of_containers) {
+        errors.unless(
+            amount.is_valid(),
+            path,
+            "is no amount such as 500m, 10Gi or 2; correct it",
+        );
     }
 }
 

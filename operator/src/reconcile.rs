@@ -6,9 +6,10 @@ use std::time::{Duration, Instant};
 
 use k8s_openapi::jiff::Timestamp;
 use kube::api::{Api, PostParams};
+use kube::core::error_boundary::InvalidObject;
 use kube::runtime::controller::Action as Next;
 use kube::runtime::events::{Event, EventType, Recorder};
-use kube::{Client, Resource};
+use kube::{Client, Resource, ResourceExt};
 use remora_crds::{
     ConditionType, FieldError, Images, ShardingCluster, ShardingClusterStatus, validate,
 };
@@ -24,7 +25,7 @@ use crate::names::Names;
 use crate::observe::observe;
 use crate::reports::Reports;
 use crate::secrets::{self, ClusterSecrets, SecretError};
-use crate::watched::Watched;
+use crate::watched::{Guarded, Watched};
 
 /// A cluster that serves is looked at this often besides the watches, in case one missed
 /// something.
@@ -80,6 +81,9 @@ pub enum ReconcileError {
     /// The apiserver's answer.
     #[error(transparent)]
     Api(Box<kube::Error>),
+    /// A newer CRD let in what this version does not understand. What runs goes on.
+    #[error("this version does not understand the manifest: {0}")]
+    Foreign(#[from] InvalidObject),
     /// A step failed.
     #[error(transparent)]
     Act(#[from] ActError),
@@ -99,18 +103,19 @@ impl From<kube::Error> for ReconcileError {
 /// # Errors
 /// [`ReconcileError`]; whatever was done stays done, and the next round goes on from there.
 pub async fn reconcile(
-    cluster: Arc<ShardingCluster>,
+    cluster: Arc<Guarded>,
     context: Arc<Context>,
 ) -> Result<Next, ReconcileError> {
     context.metrics.rounds.inc();
+    let cluster = cluster.0.as_ref().map_err(Clone::clone)?;
     if cluster.metadata.deletion_timestamp.is_some() {
         return Ok(Next::await_change());
     }
     let round = Round {
-        names: build::names(&cluster),
+        names: build::names(cluster),
         context: &context,
     };
-    match round.run(&cluster).await {
+    match round.run(cluster).await {
         Err(ReconcileError::Api(error)) if is(&error, 409) => {
             // Somebody changed the cluster meanwhile; the watch brings the newer one.
             Ok(Next::requeue(Duration::from_millis(500)))
@@ -122,14 +127,10 @@ pub async fn reconcile(
 /// When to try again after a round failed.
 #[must_use]
 #[expect(clippy::needless_pass_by_value, reason = "the signature is kube's")]
-pub fn on_error(
-    cluster: Arc<ShardingCluster>,
-    error: &ReconcileError,
-    context: Arc<Context>,
-) -> Next {
+pub fn on_error(cluster: Arc<Guarded>, error: &ReconcileError, context: Arc<Context>) -> Next {
     context.metrics.failures.inc();
-    let names = build::names(&cluster);
-    tracing::warn!(namespace = %names.namespace, cluster = %names.cluster, %error, "a round failed");
+    let (namespace, cluster) = (cluster.namespace().unwrap_or_default(), cluster.name_any());
+    tracing::warn!(%namespace, %cluster, %error, "a round failed");
     Next::requeue(UNSETTLED)
 }
 

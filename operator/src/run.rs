@@ -14,7 +14,6 @@ use kube::runtime::reflector::ObjectRef;
 use kube::runtime::watcher;
 use kube::{Client, ResourceExt};
 use prometheus_client::registry::Registry;
-use remora_crds::ShardingCluster;
 use tokio::net::TcpListener;
 use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
@@ -30,7 +29,7 @@ use crate::probes;
 use crate::reconcile::{Context, Refreshes, on_error, reconcile};
 use crate::reports::Reports;
 use crate::settings::Settings;
-use crate::watched::{Scope, Watched};
+use crate::watched::{Guarded, Scope, Watched};
 use crate::webhook::{self, Webhook};
 
 /// Clusters that are reconciled at once: each round waits for the apiserver most of the time.
@@ -227,7 +226,7 @@ impl Operator {
             refreshes: Refreshes::default(),
             metrics: self.metrics.clone(),
         });
-        let clusters = self.scope.apis::<ShardingCluster>(&self.client);
+        let clusters = self.scope.apis::<Guarded>(&self.client);
         let sets = self.scope.apis::<StatefulSet>(&self.client);
         let pods = self.scope.apis::<Pod>(&self.client);
         let controllers: FuturesUnordered<_> = clusters
@@ -250,7 +249,7 @@ impl Operator {
 }
 
 /// The cluster of a MySQL pod.
-fn cluster_of(pod: &Pod) -> Option<ObjectRef<ShardingCluster>> {
+fn cluster_of(pod: &Pod) -> Option<ObjectRef<Guarded>> {
     let cluster = pod.labels().get(CLUSTER)?;
     Some(ObjectRef::new(cluster).within(pod.metadata.namespace.as_deref()?))
 }

@@ -10,6 +10,7 @@ use k8s_openapi::api::core::v1::Namespace;
 use kube::Client;
 use kube::Resource;
 use kube::api::{Api, PartialObjectMeta};
+use kube::core::DeserializeGuard;
 use kube::runtime::reflector::{ObjectRef, Store, store::Writer};
 use kube::runtime::{WatchStreamExt, reflector, watcher};
 use remora_crds::ShardingCluster;
@@ -17,6 +18,10 @@ use serde::de::DeserializeOwned;
 use tokio::sync::watch;
 
 use crate::names::Names;
+
+/// A cluster, or what a newer CRD let in and this version does not understand. Without the
+/// guard one such object would stop the watch for all.
+pub type Guarded = DeserializeGuard<ShardingCluster>;
 
 /// Which namespaces the operator looks after.
 #[derive(Clone, Debug, Eq, PartialEq)]
@@ -60,7 +65,7 @@ impl Scope {
 /// What every replica watches.
 #[derive(Debug)]
 pub struct Watched {
-    clusters: Vec<Store<ShardingCluster>>,
+    clusters: Vec<Store<Guarded>>,
     namespaces: Store<PartialObjectMeta<Namespace>>,
     changed: watch::Sender<()>,
 }
@@ -71,7 +76,7 @@ impl Watched {
     pub fn start(client: &Client, scope: &Scope) -> Arc<Self> {
         let changed = watch::Sender::new(());
         let clusters = scope
-            .apis::<ShardingCluster>(client)
+            .apis::<Guarded>(client)
             .into_iter()
             .map(|api| {
                 let (store, writer) = reflector::store();
@@ -94,7 +99,7 @@ impl Watched {
     /// What these stores hold, which somebody else fills.
     #[cfg(test)]
     pub(crate) fn holding(
-        clusters: Store<ShardingCluster>,
+        clusters: Store<Guarded>,
         namespaces: Store<PartialObjectMeta<Namespace>>,
     ) -> Arc<Self> {
         Arc::new(Self {
@@ -117,7 +122,15 @@ impl Watched {
     #[must_use]
     pub fn cluster(&self, names: &Names) -> Option<Arc<ShardingCluster>> {
         let reference = ObjectRef::new(&names.cluster).within(&names.namespace);
-        self.clusters.iter().find_map(|store| store.get(&reference))
+        let found = self
+            .clusters
+            .iter()
+            .find_map(|store| store.get(&reference))?;
+        found
+            .0
+            .as_ref()
+            .ok()
+            .map(|cluster| Arc::new(cluster.clone()))
     }
 
     /// The labels of a namespace; none, if there is none.

@@ -2,11 +2,12 @@
 
 use std::collections::BTreeMap;
 
-use k8s_openapi::apimachinery::pkg::api::resource::Quantity;
 use k8s_openapi::apimachinery::pkg::util::intstr::IntOrString;
 use kube::KubeSchema;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+
+use super::Amount;
 
 /// Options of mysqld that Remora sets itself, because the data's safety or its own working
 /// depends on them. `spec.mysql.config` may not name them.
@@ -90,7 +91,7 @@ fn image_user() -> i64 {
 pub struct Storage {
     /// Size of the volume, for instance `10Gi`.
     #[serde(default = "ten_gi")]
-    pub size: Quantity,
+    pub size: Amount,
     /// StorageClass of the volume. Where absent, the Kubernetes cluster's default.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(length(min = 1, max = 253))]
@@ -106,8 +107,8 @@ impl Default for Storage {
     }
 }
 
-fn ten_gi() -> Quantity {
-    Quantity("10Gi".to_owned())
+fn ten_gi() -> Amount {
+    "10Gi".into()
 }
 
 /// CPU and memory of a container.
@@ -117,9 +118,9 @@ pub struct Resources {
     /// What the scheduler sets aside, for instance `{cpu: 500m, memory: 1Gi}`.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     #[schemars(extend("maxProperties" = 16))]
-    pub requests: BTreeMap<String, Quantity>,
+    pub requests: BTreeMap<String, Amount>,
     /// What the container may not exceed, for instance `{memory: 2Gi}`.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     #[schemars(extend("maxProperties" = 16))]
-    pub limits: BTreeMap<String, Quantity>,
+    pub limits: BTreeMap<String, Amount>,
 }

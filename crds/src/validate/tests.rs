@@ -285,7 +285,7 @@ fn what_cel_cannot_afford_is_refused_by_validate() {
 
 #[test]
 fn bounds_that_the_schema_sets_hold_in_a_file_too() {
-    let changes: [(&str, Value, &str); 9] = [
+    let changes: [(&str, Value, &str); 11] = [
         ("/spec/shards", json!(0), "spec.shards"),
         ("/spec/shards", json!(257), "spec.shards"),
         ("/spec/database", json!("a".repeat(59)), "spec.database"),
@@ -302,6 +302,16 @@ fn bounds_that_the_schema_sets_hold_in_a_file_too() {
             "spec.users[app].name",
         ),
         ("/spec/users/-", json!({"name": "A"}), "spec.users[A].name"),
+        (
+            "/spec/mysql/storage/size",
+            json!("10GiB"),
+            "spec.mysql.storage.size",
+        ),
+        (
+            "/spec/mysql/resources/limits/cpu",
+            json!(-1),
+            "spec.mysql.resources.limits.cpu",
+        ),
         (
             "/spec/tables/-",
             json!({"name": "country", "broadcast": true}),

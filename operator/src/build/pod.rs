@@ -1,5 +1,7 @@
 //! A MySQL pod: mysqld under its supervisor, and a sidecar as gateway and agent.
 
+use std::collections::BTreeMap;
+
 use k8s_openapi::api::core::v1::{
     Affinity, Capabilities, Container, ContainerPort, EnvVar, EnvVarSource, ExecAction,
     HTTPGetAction, ObjectFieldSelector, PodAffinityTerm, PodAntiAffinity, PodSecurityContext,
@@ -9,7 +11,7 @@ use k8s_openapi::api::core::v1::{
 use k8s_openapi::apimachinery::pkg::api::resource::Quantity;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::{LabelSelector, ObjectMeta};
 use k8s_openapi::apimachinery::pkg::util::intstr::IntOrString;
-use remora_crds::{Images, Resources, ShardingCluster};
+use remora_crds::{Amount, Images, Resources, ShardingCluster};
 
 use super::Site;
 use super::object::short_hash;
@@ -182,16 +184,19 @@ fn sidecar(cluster: &ShardingCluster, names: &Names, images: &Images, site: &Sit
             ),
             value("REMORA_ROLE", "agent".to_owned()),
             value("REMORA_LISTEN", format!("0.0.0.0:{MYSQL_PORT}")),
-            value("REMORA_PROBES_LISTEN", format!("0.0.0.0:{ADMIN_PORT}")),
+            value("REMORA_ADMIN", format!("0.0.0.0:{ADMIN_PORT}")),
             value(
                 "REMORA_TOKEN_FILE",
                 format!("{}/token", volumes::IDENTITY_FOLDER),
             ),
             value(
-                "REMORA_CA_FILE",
+                "REMORA_DISCOVERY_CA",
                 format!("{}/ca.crt", volumes::IDENTITY_FOLDER),
             ),
-            value("REMORA_STATE_DIR", volumes::STATE_FOLDER.to_owned()),
+            value(
+                "REMORA_SNAPSHOT_FILE",
+                format!("{}/snapshot", volumes::STATE_FOLDER),
+            ),
             value(
                 "REMORA_MYSQL_SOCKET",
                 format!("{}/mysql.sock", volumes::RUN_FOLDER),
@@ -278,9 +283,15 @@ fn container_security() -> SecurityContext {
 }
 
 fn resources(wanted: &Resources) -> ResourceRequirements {
+    let amounts = |amounts: &BTreeMap<String, Amount>| {
+        let amounts = amounts
+            .iter()
+            .map(|(name, amount)| (name.clone(), amount.0.clone()));
+        Some(amounts.collect::<BTreeMap<_, _>>()).filter(|map| !map.is_empty())
+    };
     ResourceRequirements {
-        requests: Some(wanted.requests.clone()).filter(|map| !map.is_empty()),
-        limits: Some(wanted.limits.clone()).filter(|map| !map.is_empty()),
+        requests: amounts(&wanted.requests),
+        limits: amounts(&wanted.limits),
         claims: None,
     }
 }

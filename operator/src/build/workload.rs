@@ -69,7 +69,7 @@ fn volume_claim(cluster: &ShardingCluster, names: &Names, shard: u16) -> Persist
             storage_class_name: storage.storage_class_name.clone(),
             volume_mode: Some("Filesystem".to_owned()),
             resources: Some(VolumeResourceRequirements {
-                requests: Some([("storage".to_owned(), storage.size.clone())].into()),
+                requests: Some([("storage".to_owned(), storage.size.0.clone())].into()),
                 limits: None,
             }),
             ..PersistentVolumeClaimSpec::default()

@@ -51,11 +51,11 @@ pub(super) fn container(cluster: &ClusterName, options: &SidecarOptions) -> Cont
         ("REMORA_CLUSTER", cluster.to_string()),
         ("REMORA_ROLE", "application".into()),
         ("REMORA_LISTEN", "127.0.0.1:3306".into()),
-        ("REMORA_PROBES_LISTEN", "0.0.0.0:4291".into()),
-        ("REMORA_ADMIN", "127.0.0.1:9090".into()),
+        // What is not for everybody it answers to loopback alone.
+        ("REMORA_ADMIN", "0.0.0.0:4291".into()),
         ("REMORA_TOKEN_FILE", format!("{IDENTITY_PATH}/token")),
-        ("REMORA_CA_FILE", format!("{IDENTITY_PATH}/ca.crt")),
-        ("REMORA_STATE_DIR", STATE_PATH.into()),
+        ("REMORA_DISCOVERY_CA", format!("{IDENTITY_PATH}/ca.crt")),
+        ("REMORA_SNAPSHOT_FILE", format!("{STATE_PATH}/snapshot")),
         ("REMORA_LOG_FORMAT", options.log_format.clone()),
     ];
     Container {

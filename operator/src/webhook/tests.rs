@@ -1,6 +1,7 @@
 use k8s_openapi::api::core::v1::Namespace;
 use kube::{
     api::PartialObjectMeta,
+    core::DeserializeGuard,
     runtime::{reflector::store, watcher},
 };
 use remora_crds::ShardingCluster;
@@ -16,7 +17,7 @@ fn webhook(access: &str) -> Webhook {
          spec: {{shards: 2, database: shop, users: [{{name: app}}], access: {access}}}}}"
     ))
     .unwrap();
-    cluster_writer.apply_watcher_event(&watcher::Event::Apply(cluster));
+    cluster_writer.apply_watcher_event(&watcher::Event::Apply(DeserializeGuard(Ok(cluster))));
     let namespace: PartialObjectMeta<Namespace> =
         serde_saphyr::from_str("{metadata: {name: web, labels: {team: web}}}").unwrap();
     namespace_writer.apply_watcher_event(&watcher::Event::Apply(namespace));
