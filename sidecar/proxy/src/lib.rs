@@ -5,6 +5,7 @@ pub mod agent;
 mod backend;
 mod catalog;
 pub mod config;
+mod console;
 pub mod discovery;
 mod execute;
 mod failure;

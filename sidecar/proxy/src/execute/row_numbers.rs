@@ -5,13 +5,18 @@ const AT_ROW: &[u8] = b" at row ";
 /// `message` of a part that held these rows of the client's statement, with the number that
 /// the row has there.
 pub(super) fn in_client_rows(message: &[u8], rows: &[u32]) -> Option<(Vec<u8>, u32)> {
-    let at = memchr::memmem::rfind(message, AT_ROW)? + AT_ROW.len();
-    let digits = message.get(at..)?;
-    let number: usize = str::from_utf8(digits).ok()?.parse().ok()?;
+    let number = row_number(message)?;
     let row = *rows.get(number.checked_sub(1)?)?;
+    let at = memchr::memmem::rfind(message, AT_ROW)? + AT_ROW.len();
     let mut text = message.get(..at)?.to_vec();
     text.extend_from_slice(row.to_string().as_bytes());
     Some((text, row))
+}
+
+/// The row that a text names.
+pub(super) fn row_number(message: &[u8]) -> Option<usize> {
+    let at = memchr::memmem::rfind(message, AT_ROW)? + AT_ROW.len();
+    str::from_utf8(message.get(at..)?).ok()?.parse().ok()
 }
 
 #[cfg(test)]

@@ -9,6 +9,7 @@ use remora_planner::utility::StatementKind;
 use remora_protocol::Param;
 
 use crate::backend::Call;
+use crate::console::explain;
 use crate::failure::Failure;
 use crate::world::World;
 use crate::session::Session;
@@ -125,8 +126,7 @@ impl Session {
             }
             Action::Utility(kind) => self.utility(world, kind, request).await,
             Action::Explain(rows) => {
-                self.explain(&rows, request.more_results);
-                Ok(())
+                self.put_console(explain(&rows), request.more_results).await
             }
         }
     }

@@ -6,7 +6,8 @@
 use std::sync::Arc;
 
 use bytes::BytesMut;
-use remora_merge::{Column, Format, Limits, Merger, Step};
+use remora_merge::{Column, Format, Limit, Limits, MergeSpec, Merger, Step};
+use remora_planner::lexer::{Lexer, SqlMode};
 use remora_planner::{Planned, Scatter};
 use remora_protocol::{
     EofPacket, ErrPacket, Event, OkPacket, ProtocolError, StatusFlags, decode_end, put_lenenc,
@@ -49,6 +50,7 @@ impl Session {
         let client_columns: Vec<Column> =
             described.columns.iter().map(|c| Column::read(c)).collect::<Result<_, _>>()?;
 
+        let spec = self.limited(&scatter.merge)?;
         let mut exchanges = Vec::with_capacity(shards.len());
         for backend in self.backends.select(&shards) {
             let own = |p: &&remora_planner::Part<'_>| usize::from(p.shard.0) == backend.shard();
@@ -71,7 +73,7 @@ impl Session {
             return Err(self.logical(world, error).into());
         }
         let format = if route.params.is_some() { Format::Binary } else { Format::Text };
-        let merger = Merger::new(&scatter.merge, &parts, &client_columns, format, LIMITS)?;
+        let merger = Merger::new(&spec, &parts, &client_columns, format, LIMITS)?;
 
         let mut status = self.state.status();
         status.set(StatusFlags::SERVER_MORE_RESULTS_EXISTS, route.more_results);
@@ -85,6 +87,25 @@ impl Session {
         self.state.found_rows = Some(rows);
         self.state.diagnostics = Diagnostics::of_notes(notes);
         Ok(())
+    }
+
+    /// The merge under the session's `sql_select_limit`, which holds where a statement has no
+    /// LIMIT. Every part gives its first rows then, of which the merge needs no more.
+    fn limited(&self, merge: &MergeSpec) -> Result<MergeSpec, Failure> {
+        let mut merge = merge.clone();
+        if let (Some(count), None) = (self.state.select_limit, merge.limit) {
+            if merge.group.is_some() {
+                return Err(ErrPacket::new(
+                    1235,
+                    *b"42000",
+                    "This version of Remora doesn't yet support sql_select_limit with groups or \
+                     aggregates over more than one physical table; write a LIMIT instead",
+                )
+                .into());
+            }
+            merge.limit = Some(Limit { offset: 0, count });
+        }
+        Ok(merge)
     }
 
     /// Gathers the warnings of the shards that had some.
@@ -128,17 +149,25 @@ impl Session {
         let shard = usize::from(scatter.probe.shard.0);
         self.prepare_backend(world, shard).await?;
         let call = route.call(&scatter.probe.statement);
+        let mode = self.state.context.sql_mode;
         let Some(backend) = self.backends.get(shard) else { return Err(Failure::CutOff) };
-        let described = match &scatter.merge.group {
-            // MySQL answers from a temporary table then, whose columns differ a little from
-            // what it says when it prepares the statement.
-            Some(_) => backend.columns_of(&call).await?,
-            None => backend.describe(call.sql).await?,
+        let described = if uses_temporary_table(scatter, mode) {
+            backend.columns_of(&call).await?
+        } else {
+            backend.describe(call.sql).await?
         };
         let described = Arc::new(described.map_err(|error| self.logical(world, error))?);
         self.probes.put(planned, version, described.clone());
         Ok(described)
     }
+}
+
+/// Whether MySQL may answer from a temporary table: for groups, and for joins that it sorts.
+/// The columns then differ a little from what it says when it prepares the statement.
+fn uses_temporary_table(scatter: &Scatter<'_>, mode: SqlMode) -> bool {
+    let sql = &scatter.probe.statement.sql;
+    let joins = || Lexer::new(sql, mode).any(|token| token.is_word(sql, "JOIN"));
+    scatter.merge.group.is_some() || (!scatter.merge.order.is_empty() && joins())
 }
 
 /// How many UNION ALL a text has.

@@ -6,7 +6,7 @@ use remora_planner::{Count, Statement, Writes};
 use remora_protocol::{ErrPacket, OkPacket, StatusFlags};
 
 use super::info;
-use super::row_numbers::in_client_rows;
+use super::row_numbers::{in_client_rows, row_number};
 use super::run::Route;
 use crate::backend::{Backend, BackendError, Ended};
 use crate::failure::Failure;
@@ -125,8 +125,9 @@ impl Session {
         };
         let (ended, notes): (Vec<_>, Vec<_>) = done.into_iter().take(counted).unzip();
         let ended: Vec<Ended> = ended.into_iter().flatten().collect();
-        let notes: Vec<Note> =
+        let mut notes: Vec<Note> =
             notes.into_iter().flatten().map(|note| note.logical(&world.names)).collect();
+        notes.sort_by_key(|note| row_number(&note.message));
         let affected_rows = ended.iter().map(|e| e.affected_rows).sum();
         let warnings = ended.iter().fold(0_u16, |sum, e| sum.saturating_add(e.warnings));
         let is_insert = matches!(route.kind, StatementKind::Insert | StatementKind::Replace);

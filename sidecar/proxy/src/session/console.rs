@@ -1,49 +1,32 @@
-//! SHOW REMORA … and EXPLAIN REMORA: what the sidecar says of itself.
+//! Answering with a table of the console.
 
-use remora_planner::ExplainRow;
+use remora_protocol::{EofPacket, ErrPacket, OkPacket};
 
 use super::Session;
-use crate::execute::{Cell, Request, put_table, text_column};
+use crate::console::{Table, encode};
 use crate::failure::Failure;
-use crate::world::World;
 
 impl Session {
-    /// SHOW REMORA SHARDS.
-    pub(super) async fn show_shards(
+    /// Adds a table to the client's output, as the answer to a statement.
+    pub(crate) async fn put_console(
         &mut self,
-        world: &World,
-        request: &Request<'_>,
+        table: Table,
+        more_results: bool,
     ) -> Result<(), Failure> {
-        let rows = (0..world.snapshot.shards.len()).map(|shard| {
-            let primary = world.snapshot.primary(shard);
-            let address = primary.map(|p| format!("{}:{}", p.host, p.port)).unwrap_or_default();
-            vec![Cell::Text(shard.to_string().into_bytes()), Cell::Text(address.into_bytes())]
-        });
-        let rows: Vec<_> = rows.collect();
-        let collation = self.account.collation();
-        let columns =
-            [text_column("shard", 5, collation), text_column("primary", 64, collation)];
-        let status = self.status(request.more_results);
-        put_table(&mut self.client, &columns, &rows, request.params.is_some(), status);
-        Ok(())
-    }
-
-    /// EXPLAIN REMORA.
-    pub(crate) fn explain(&mut self, rows: &[ExplainRow], more_results: bool) {
-        let collation = self.account.collation();
-        let columns = [
-            text_column("shard", 8, collation),
-            text_column("tables", 5, collation),
-            text_column("sql", 1024, collation),
-            text_column("merge", 256, collation),
-        ];
-        let row = |row: &ExplainRow| {
-            [&row.shard, &row.slots.to_string(), &row.sql, &row.merge]
-                .map(|text| Cell::Text(text.as_bytes().to_vec()))
-                .to_vec()
-        };
-        let rows: Vec<_> = rows.iter().map(row).collect();
+        let columns = table.columns.len();
+        let packets = encode(table).await.map_err(|error| {
+            tracing::error!(%error, "The console has no answer");
+            ErrPacket::new(1105, *b"HY000", "The console has no answer")
+        })?;
         let status = self.status(more_results);
-        put_table(&mut self.client, &columns, &rows, false, status);
+        for (index, packet) in packets.iter().enumerate() {
+            self.client.put(packet);
+            if index == columns {
+                self.client.put_columns_end(&EofPacket { warnings: 0, status });
+            }
+        }
+        self.client.put_end(&OkPacket { status, ..OkPacket::default() });
+        self.state.succeeded();
+        Ok(())
     }
 }

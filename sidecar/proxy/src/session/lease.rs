@@ -128,7 +128,7 @@ impl Session {
 
     async fn ask_insert_id(&mut self, shard: usize, otherwise: u64) -> Result<u64, Failure> {
         let Some(backend) = self.backends.get(shard) else { return Ok(otherwise) };
-        let rows = backend.rows(b"SELECT LAST_INSERT_ID()").await??;
+        let rows = backend.rows(b"SELECT LAST_INSERT_ID() LIMIT 1").await??;
         let value = rows.first().and_then(|row| row.first()).cloned().flatten();
         let text = value.and_then(|v| String::from_utf8(v).ok());
         let id = text.and_then(|t| t.parse().ok()).unwrap_or_default();

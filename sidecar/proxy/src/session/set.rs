@@ -7,7 +7,7 @@ use remora_protocol::{ColumnType, ErrPacket};
 
 use super::settings::{CHARACTER_SET, NAMES};
 use super::utility::not_supported;
-use super::{HOME, InsertId, Session, Transaction};
+use super::{Diagnostics, HOME, InsertId, Note, Session, Transaction};
 use crate::backend::{Call, Table};
 use crate::execute::{Patch, Request, relay};
 use crate::failure::Failure;
@@ -78,6 +78,12 @@ impl Session {
         }
         self.state.transaction.observe(shard, ended.status);
         self.state.succeeded();
+        if ended.warnings > 0
+            && let Some(backend) = self.backends.get(shard)
+        {
+            // What follows asks the same server, and would wipe them out.
+            self.state.diagnostics = Diagnostics::of_notes(Note::fetch(backend).await?);
+        }
         self.remember(shard, assigned).await
     }
 
@@ -175,6 +181,7 @@ impl Session {
     async fn remember(&mut self, shard: usize, assigned: Vec<Assigned>) -> Result<(), Failure> {
         let touches = |names: &[&[u8]]| assigned.iter().any(|a| names.contains(&&a.name[..]));
         let modes = touches(&[b"sql_mode"]);
+        let limits = touches(&[b"sql_select_limit"]);
         let charsets = touches(&[
             NAMES,
             CHARACTER_SET,
@@ -201,6 +208,9 @@ impl Session {
             let otherwise = 0;
             self.state.insert_id = InsertId::Ask { shard, otherwise };
         }
+        if limits {
+            self.learn_select_limit(shard).await?;
+        }
         if modes {
             self.learn_sql_mode(shard).await?;
         }
@@ -220,17 +230,26 @@ impl Session {
         let name = String::from_utf8_lossy(name).into_owned();
         if name.starts_with('@') {
             let ask = format!(
-                "SELECT {name}, HEX({name}), CHARSET({name}), COLLATION({name})"
+                "SELECT {name}, HEX({name}), CHARSET({name}), COLLATION({name}) LIMIT 1"
             );
             let table = self.ask(shard, ask.as_bytes()).await?;
             return Ok(format!("SET {name} = {}", user_value(&table)).into_bytes());
         }
-        let table = self.ask(shard, format!("SELECT @@SESSION.{name}").as_bytes()).await?;
+        let table = self.ask(shard, format!("SELECT @@SESSION.{name} LIMIT 1").as_bytes()).await?;
         Ok(format!("SET SESSION {name} = {}", system_value(&table)).into_bytes())
     }
 
+    /// `sql_select_limit` counts the rows of the whole answer, not of each part. All internal
+    /// SELECTs have a LIMIT of their own because of it.
+    async fn learn_select_limit(&mut self, shard: usize) -> Result<(), Failure> {
+        let table = self.ask(shard, b"SELECT @@SESSION.sql_select_limit LIMIT 1").await?;
+        let limit: Option<u64> = table.text(0).parse().ok();
+        self.state.select_limit = limit.filter(|limit| *limit < u64::MAX);
+        Ok(())
+    }
+
     async fn learn_sql_mode(&mut self, shard: usize) -> Result<(), Failure> {
-        let table = self.ask(shard, b"SELECT @@SESSION.sql_mode").await?;
+        let table = self.ask(shard, b"SELECT @@SESSION.sql_mode LIMIT 1").await?;
         let names = table.text(0);
         self.state.context.sql_mode = SqlMode::from_names(&names);
         self.state.context.zero_is_a_value =
@@ -239,7 +258,7 @@ impl Session {
     }
 
     async fn learn_charset(&mut self, shard: usize) -> Result<(), Failure> {
-        let ask = b"SELECT @@SESSION.character_set_client, @@SESSION.character_set_connection";
+        let ask = b"SELECT @@SESSION.character_set_client, @@SESSION.character_set_connection LIMIT 1";
         let table = self.ask(shard, ask).await?;
         let (client, connection) = (table.text(0), table.text(1));
         self.state.context.charset =

@@ -13,6 +13,8 @@ pub(crate) struct State {
     pub(crate) context: Context,
     /// Whether each statement commits by itself.
     pub(crate) autocommit: bool,
+    /// `sql_select_limit`, if it limits anything.
+    pub(crate) select_limit: Option<u64>,
     /// SETs, to be replayed on further connections.
     pub(crate) settings: Settings,
     /// The transaction, if one is open.
@@ -56,6 +58,7 @@ impl State {
         Self {
             context,
             autocommit: true,
+            select_limit: None,
             settings: Settings::default(),
             transaction: Transaction::None,
             next_transaction: Vec::new(),

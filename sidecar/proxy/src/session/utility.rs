@@ -5,6 +5,7 @@ use remora_protocol::{Command, ErrPacket, Reply};
 
 use super::dispatch::no_kill;
 use super::{HOME, Session};
+use crate::console;
 use crate::execute::{Patch, Request, relay};
 use crate::failure::Failure;
 use crate::world::World;
@@ -55,7 +56,12 @@ impl Session {
             | ShowKind::Errors
             | ShowKind::CountWarnings
             | ShowKind::CountErrors => self.show_diagnostics(world, show.kind, request).await,
-            ShowKind::RemoraShards => self.show_shards(world, request).await,
+            ShowKind::RemoraShards => {
+                self.put_console(console::shards(&world.snapshot), request.more_results).await
+            }
+            ShowKind::RemoraInstances => {
+                self.put_console(console::instances(&world.snapshot), request.more_results).await
+            }
             _ => Err(not_supported("this form of SHOW")),
         }
     }

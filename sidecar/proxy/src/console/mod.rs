@@ -1,0 +1,8 @@
+//! What the sidecar says of itself: `SHOW REMORA …` and `EXPLAIN REMORA`.
+
+mod encode;
+mod memory;
+mod tables;
+
+pub(crate) use encode::{EncodeError, encode};
+pub(crate) use tables::{Table, explain, instances, shards};
