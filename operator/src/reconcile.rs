@@ -83,7 +83,7 @@ pub enum ReconcileError {
     Api(Box<kube::Error>),
     /// A newer CRD let in what this version does not understand. What runs goes on.
     #[error("this version does not understand the manifest: {0}")]
-    Foreign(#[from] InvalidObject),
+    Foreign(Box<InvalidObject>),
     /// A step failed.
     #[error(transparent)]
     Act(#[from] ActError),
@@ -107,7 +107,8 @@ pub async fn reconcile(
     context: Arc<Context>,
 ) -> Result<Next, ReconcileError> {
     context.metrics.rounds.inc();
-    let cluster = cluster.0.as_ref().map_err(Clone::clone)?;
+    let invalid = |error: &InvalidObject| ReconcileError::Foreign(Box::new(error.clone()));
+    let cluster = cluster.0.as_ref().map_err(invalid)?;
     if cluster.metadata.deletion_timestamp.is_some() {
         return Ok(Next::await_change());
     }
