@@ -5,8 +5,11 @@ use std::sync::Arc;
 
 use crate::bound::{Place, SessionValues, Statement};
 use crate::catalog::{Catalog, Table};
-use crate::text::{Edit, Frame, Piece, Position, Renderer};
+use crate::text::{Edit, Frame, Piece, Position, Renderer, Span};
 use crate::values::Values;
+
+/// Characters that MySQL keeps of a column's name.
+const LONGEST_ALIAS: usize = 256;
 
 /// The parts of a plan that every rewritten statement needs.
 #[derive(Debug, Default)]
@@ -79,13 +82,24 @@ impl<'a> Binding<'a> {
                 }
                 None => false,
             },
-            Piece::SessionAlias(function, alias) => {
-                if function.value(self.session).is_some() {
-                    out.extend_from_slice(alias);
+            Piece::Alias { text, only } => {
+                if only.is_none_or(|function| function.value(self.session).is_some()) {
+                    self.alias(out, *text);
                 }
                 true
             }
         }
+    }
+
+    /// Names a column by its own text, cut as MySQL cuts it.
+    fn alias(&self, out: &mut Vec<u8>, text: Span) {
+        let (from, to) = (
+            text.start.resolve(&self.frame),
+            text.end.resolve(&self.frame),
+        );
+        let text = String::from_utf8_lossy(self.frame.sql.get(from..to).unwrap_or_default());
+        let name: String = text.chars().take(LONGEST_ALIAS).collect();
+        out.extend_from_slice(format!(" AS `{}`", name.trim_end().replace('`', "``")).as_bytes());
     }
 
     /// The whole statement for these places: the client's own bytes if nothing changes.

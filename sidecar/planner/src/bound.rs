@@ -93,6 +93,8 @@ pub struct Part<'a> {
     pub shard: ShardIndex,
     /// The text for it.
     pub statement: Statement<'a>,
+    /// How many places of the shard it reads: the arms of its UNION ALL.
+    pub branches: usize,
 }
 
 /// A write to more than one physical table. One transaction on each shard; all commit or all
@@ -123,6 +125,8 @@ pub struct Ddl<'a> {
     pub schemas: Vec<(ShardIndex, String)>,
     /// For each shard its statements.
     pub shards: Vec<(ShardIndex, Vec<Statement<'a>>)>,
+    /// Tables whose sequence begins anew afterwards: TRUNCATE and DROP.
+    pub restarts: Vec<String>,
 }
 
 /// What an INSERT did to its table's generated key.

@@ -18,8 +18,12 @@ pub(crate) fn explain(bound: &Bound<'_>) -> Vec<ExplainRow> {
         Action::Scatter(scatter) => {
             let merge = describe(&scatter.merge);
             let rows = scatter.parts.iter().map(|part| {
-                let slots = slots(&part.statement);
-                row(part.shard.0.to_string(), slots, &part.statement, &merge)
+                row(
+                    part.shard.0.to_string(),
+                    part.branches,
+                    &part.statement,
+                    &merge,
+                )
             });
             rows.collect()
         }
@@ -71,11 +75,6 @@ fn target_name(target: Target) -> String {
         Target::Home => "home".to_owned(),
         Target::Any => "any".to_owned(),
     }
-}
-
-/// How many physical tables a part reads: its arms of UNION ALL.
-fn slots(statement: &Statement<'_>) -> usize {
-    memchr::memmem::find_iter(&statement.sql, b" UNION ALL (").count() + 1
 }
 
 /// A merge in a line of text.

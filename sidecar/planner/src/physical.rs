@@ -3,24 +3,25 @@
 use crate::Refusal;
 use crate::dispatch::Reading;
 use crate::lexer::TokenKind;
+use crate::utility::StatementKind;
 
 impl Reading<'_> {
+    /// Whether a schema is Remora's own business.
+    fn is_hidden(&self, schema: &str) -> bool {
+        schema == "remora" || self.catalog.is_physical_schema(schema)
+    }
+
     /// Physical schemas do not exist for clients.
     pub(crate) fn refuse_physical_schemas(&self) -> Result<(), Refusal> {
-        if !self.catalog.has_physical_schemas() {
-            return Ok(());
-        }
         let source = &self.source;
         let named = (0..source.len()).find_map(|token| {
             let name = source.name(token)?;
+            let before = token.checked_sub(1);
+            let behind = |words: &[&str]| before.is_some_and(|it| source.is_any(it, words));
             let is_schema = source.kind(token + 1) == Some(TokenKind::Dot)
-                || token.checked_sub(1).is_some_and(|before| {
-                    source.is_any(
-                        before,
-                        &["USE", "FROM", "IN", "DATABASE", "SCHEMA", "EXISTS"],
-                    )
-                });
-            (is_schema && self.catalog.is_physical_schema(&name)).then_some(name)
+                || behind(&["USE", "DATABASE", "SCHEMA"])
+                || self.kind == StatementKind::Show && behind(&["FROM", "IN"]);
+            (is_schema && self.is_hidden(&name)).then_some(name)
         });
         match named {
             Some(name) => Err(Refusal {

@@ -77,6 +77,8 @@ pub(crate) struct DdlPlan {
     pub(crate) slots: u16,
     /// Whether it makes tables, so that schemas must exist.
     pub(crate) creates: bool,
+    /// Whether it empties or drops them, so that generated keys begin anew.
+    pub(crate) restarts: bool,
 }
 
 /// How many values of a generated column a statement needs.
@@ -257,9 +259,16 @@ impl DdlPlan {
     fn bind<'a>(&self, binding: &Binding<'a>) -> Action<'a> {
         let catalog = binding.catalog;
         let tables = binding.splices.tables.len().max(1);
+        let sequences = binding
+            .splices
+            .tables
+            .iter()
+            .filter(|table| self.restarts && table.generated.is_some())
+            .map(|table| table.name.clone());
         let mut ddl = Ddl {
             schemas: Vec::new(),
             shards: Vec::new(),
+            restarts: sequences.collect(),
         };
         for place in catalog.places(self.slots) {
             let statement = binding.statement(&vec![place; tables]);

@@ -28,6 +28,7 @@ pub struct Planned {
     plan: Arc<Plan>,
     literals: Box<[Token]>,
     start: usize,
+    cached: bool,
 }
 
 impl Planner {
@@ -64,6 +65,7 @@ impl Planner {
                 plan,
                 literals: fingerprint.literals.into(),
                 start,
+                cached: true,
             });
         }
         if fingerprint.unread {
@@ -88,6 +90,7 @@ impl Planner {
             plan,
             literals: fingerprint.literals.into(),
             start,
+            cached: false,
         })
     }
 
@@ -162,6 +165,12 @@ impl Planned {
     #[must_use]
     pub fn plan(&self) -> &Arc<Plan> {
         &self.plan
+    }
+
+    /// Whether the plan was in the cache.
+    #[must_use]
+    pub fn is_cached(&self) -> bool {
+        self.cached
     }
 
     pub(crate) fn frame<'a>(&'a self, sql: &'a [u8]) -> Frame<'a> {

@@ -10,7 +10,7 @@ use crate::dispatch::{Found, Reading};
 use crate::names::schema_edit;
 use crate::plan::{RowsPlan, Several, Work};
 use crate::route::{Analysis, Pins, analyze};
-use crate::text::Edit;
+use crate::text::{Edit, Position};
 use crate::utility::StatementKind;
 use crate::{parse, select, write};
 
@@ -59,7 +59,7 @@ impl Reading<'_> {
                 .and_then(|it| it.table.sharded());
             sharded.is_some_and(|sharded| sharded.slots > 1)
         };
-        let edits: Vec<Edit> = analysis
+        let mut edits: Vec<Edit> = analysis
             .names
             .iter()
             .filter(|name| is_split(name.table_use))
@@ -68,6 +68,10 @@ impl Reading<'_> {
                 schema_edit(&self.source, name.token, name.qualified, class)
             })
             .collect();
+        if let Tree::Query(query) = tree {
+            let places: Vec<Position> = edits.iter().map(|edit| edit.span.start).collect();
+            edits.extend(select::aliases(&self.source, query, &places));
+        }
         if let Some(missing) = analysis.uses.iter().find(|it| it.table.is_missing()) {
             let mut found = Found::missing(&missing.table, edits);
             found.tables = vec![Arc::clone(&missing.table); analysis.uses.len()];

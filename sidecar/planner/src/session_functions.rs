@@ -26,7 +26,6 @@ pub(crate) fn add(source: &Source<'_>, kind: StatementKind, edits: &mut Vec<Edit
     if !statement {
         return;
     }
-    let mut named = Vec::new();
     for token in 0..source.len() {
         let Some((_, function)) = FUNCTIONS.iter().find(|(name, _)| source.is(token, name)) else {
             continue;
@@ -41,18 +40,22 @@ pub(crate) fn add(source: &Source<'_>, kind: StatementKind, edits: &mut Vec<Edit
             span,
             piece: Piece::Session(*function),
         });
-        if let Some((from, to)) = unnamed_item(source, token)
-            && !named.contains(&from)
-        {
-            named.push(from);
-            let text = String::from_utf8_lossy(source.slice(from, to)).replace('`', "``");
-            let alias = format!(" AS `{text}`").into_bytes().into_boxed_slice();
-            let end = source.end(to - 1);
-            let span = Span { start: end, end };
-            edits.push(Edit {
-                span,
-                piece: Piece::SessionAlias(*function, alias),
-            });
+        if let Some((from, to)) = unnamed_item(source, token) {
+            let text = source.span(from, to);
+            let at = Span {
+                start: text.end,
+                end: text.end,
+            };
+            let known = edits
+                .iter()
+                .any(|edit| edit.span == at && matches!(edit.piece, Piece::Alias { .. }));
+            if !known {
+                let only = Some(*function);
+                edits.push(Edit {
+                    span: at,
+                    piece: Piece::Alias { text, only },
+                });
+            }
         }
     }
 }

@@ -173,7 +173,10 @@ fn show(bound: &Bound<'_>) -> String {
             writeln!(out, "  {target}: {}", text(statement)).unwrap();
         }
         Action::Scatter(scatter) => {
-            for Part { shard, statement } in &scatter.parts {
+            for Part {
+                shard, statement, ..
+            } in &scatter.parts
+            {
                 writeln!(out, "  shard {}: {}", shard.0, text(statement)).unwrap();
             }
             writeln!(
@@ -204,6 +207,9 @@ fn show(bound: &Bound<'_>) -> String {
                 for statement in statements {
                     writeln!(out, "  shard {}: {}", shard.0, text(statement)).unwrap();
                 }
+            }
+            if !ddl.restarts.is_empty() {
+                writeln!(out, "  restarts {}", ddl.restarts.join(", ")).unwrap();
             }
         }
         Action::Utility(kind) => writeln!(out, "  session: {kind:?}").unwrap(),

@@ -139,11 +139,14 @@ fn tables(
     } else {
         Vec::new()
     };
-    let creates = parsed.verb == DdlVerb::Create && parsed.object == DdlObject::Table;
+    let of_table = parsed.object == DdlObject::Table;
+    let creates = parsed.verb == DdlVerb::Create && of_table;
+    let restarts = matches!(parsed.verb, DdlVerb::Drop | DdlVerb::Truncate) && of_table;
     Ok(Found {
         work: Work::Ddl(DdlPlan {
             slots: count,
             creates,
+            restarts,
         }),
         edits,
         tables: found.iter().copied().map(Arc::clone).collect(),

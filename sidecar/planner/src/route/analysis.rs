@@ -47,6 +47,9 @@ pub(crate) struct Class {
     pub(crate) route: Route,
 }
 
+/// The number of the outermost block: the walk meets it before those within it.
+const OUTERMOST: usize = 0;
+
 /// What a statement reads and writes.
 #[derive(Debug)]
 pub(crate) struct Analysis {
@@ -333,6 +336,11 @@ impl Analyzer<'_> {
             {
                 routes.push(std::mem::replace(route, Route::All));
             }
+        }
+        if roots.iter().any(|block| *block != OUTERMOST) {
+            self.only_single(
+                "a derived table, a subquery or an arm of UNION reads sharded rows by itself",
+            );
         }
         if classes.len() > 1 {
             self.only_single(

@@ -3,25 +3,9 @@
 //! sqlparser's spans are short for many expressions, so ranges of text come from the tokens;
 //! the tree tells how many there must be.
 
-use crate::lexer::TokenKind;
 use crate::text::Source;
 
-/// A range of tokens.
-pub(crate) type Range = (usize, usize);
-
-/// Words between SELECT and its first column.
-const MODIFIERS: [&str; 10] = [
-    "ALL",
-    "DISTINCT",
-    "DISTINCTROW",
-    "HIGH_PRIORITY",
-    "STRAIGHT_JOIN",
-    "SQL_SMALL_RESULT",
-    "SQL_BIG_RESULT",
-    "SQL_BUFFER_RESULT",
-    "SQL_NO_CACHE",
-    "SQL_CALC_FOUND_ROWS",
-];
+use super::items::{Range, items};
 
 /// The clauses of a SELECT.
 #[derive(Debug)]
@@ -45,11 +29,10 @@ impl Clauses {
             return None;
         }
         let end = source.len();
-        let mut first = 1;
-        while source.kind(first) == Some(TokenKind::Hint) || source.is_any(first, &MODIFIERS) {
-            first += 1;
+        let (items, from) = items(source, 0);
+        if !source.is(from, "FROM") {
+            return None;
         }
-        let from = source.find(first, end, &["FROM"])?;
         let group = clause(source, from, end, "GROUP");
         let order = clause(source, from, end, "ORDER");
         let limit = source.find(from, end, &["LIMIT"]).unwrap_or(end);
@@ -60,7 +43,7 @@ impl Clauses {
                 .unwrap_or_default()
         };
         Some(Self {
-            items: source.list(first, from),
+            items,
             from,
             group: list(group, tail.min(after_group)),
             order: list(order, limit),

@@ -143,9 +143,17 @@ impl Columns {
             }
             Some(ColumnKind::Text | ColumnKind::Index) | None => {
                 let value = value.unwrap_or_else(|| self.hide("", text, ""));
-                let weights = ["ANY_VALUE(WEIGHT_STRING(", "WEIGHT_STRING("];
                 let collations = ["ANY_VALUE(COLLATION(", "COLLATION("];
-                let weight = self.wrap(any, weights, text, ["))", ")"]);
+                // A number's weight string claims to be text, but is none.
+                let (weights, ends) = if kind.is_some() {
+                    (["ANY_VALUE(WEIGHT_STRING(", "WEIGHT_STRING("], ["))", ")"])
+                } else {
+                    (
+                        ["ANY_VALUE(CAST(WEIGHT_STRING(", "CAST(WEIGHT_STRING("],
+                        [") AS BINARY))", ") AS BINARY)"],
+                    )
+                };
+                let weight = self.wrap(any, weights, text, ends);
                 let collation = self.wrap(any, collations, text, ["))", ")"]);
                 Ok(Key {
                     value,

@@ -271,9 +271,10 @@ fn aggregate(
         _ => {
             let kind = argument.and_then(|argument| expression_kind(planning, argument));
             // The value itself is what the client gets, so it is what must be compared.
-            let kind = kind
-                .filter(|kind| *kind != ColumnKind::Float)
-                .or(Some(ColumnKind::Text));
+            let kind = match kind {
+                Some(ColumnKind::Float) => Some(ColumnKind::Text),
+                kind => kind,
+            };
             let key = columns.key(&text, Some(column), kind, true)?;
             if name == "MIN" {
                 Function::Min(key)

@@ -56,12 +56,17 @@ impl ScatterPlan {
                 }
             };
             let shard = slots.first().map_or(ShardIndex(0), |place| place.shard);
-            parts.push(Part { shard, statement });
+            parts.push(Part {
+                shard,
+                statement,
+                branches: slots.len(),
+            });
         }
         let first = places.first().copied().unwrap_or(Place::FIRST);
         let probe = Part {
             shard: first.shard,
             statement: binding.statement(&[first]),
+            branches: 1,
         };
         let mut merge = self.merge.clone();
         merge.limit = limit;

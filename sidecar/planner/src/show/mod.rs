@@ -39,8 +39,8 @@ pub(crate) fn show(reading: &Reading<'_>) -> Result<Found, Refusal> {
         | ShowKind::RemoraShards
         | ShowKind::RemoraInstances => Ok(Found::plain(Work::Utility)),
         ShowKind::Columns | ShowKind::Indexes | ShowKind::CreateTable => table(reading, &show),
-        ShowKind::Databases if physical => databases(reading, &show),
-        ShowKind::Tables if physical && of_manifest => tables(reading, &show),
+        ShowKind::Databases => Ok(databases(reading, &show)),
+        ShowKind::Tables if physical && of_manifest => Ok(tables(reading, &show)),
         ShowKind::TableStatus if of_manifest && reading.catalog.tables().next().is_some() => Err(
             refused("SHOW TABLE STATUS, whose numbers would be those of one shard,"),
         ),
@@ -100,63 +100,44 @@ fn table(reading: &Reading<'_>, show: &Show) -> Result<Found, Refusal> {
     })
 }
 
-/// SHOW DATABASES without the physical ones.
-fn databases(reading: &Reading<'_>, show: &Show) -> Result<Found, Refusal> {
-    let hidden = format!(
-        "`Database` NOT REGEXP '^{}__[0-9]{{4}}$'",
-        reading.catalog.database().replace('$', "[$]")
+/// SHOW DATABASES without the physical ones and Remora's own.
+fn databases(reading: &Reading<'_>, show: &Show) -> Found {
+    let (header, condition) = shown(reading, show, "Database");
+    let database = reading.catalog.database();
+    let text = format!(
+        "SELECT {header} FROM (SELECT SCHEMA_NAME AS {header} FROM information_schema.SCHEMATA \
+         WHERE SCHEMA_NAME <> 'remora' AND SCHEMA_NAME NOT REGEXP '^{}__[0-9]{{4}}$') \
+         `SCHEMATA`{condition} ORDER BY 1",
+        database.replace('$', "[$]")
     );
-    let text = match show.filter {
-        None => format!("SHOW DATABASES WHERE {hidden}"),
-        Some(Filter::Where(span)) => {
-            let condition = String::from_utf8_lossy(span.text(reading.body)).into_owned();
-            format!("SHOW DATABASES WHERE ({condition}) AND {hidden}")
-        }
-        Some(Filter::Like(_)) => {
-            return Err(Refusal::unsupported(
-                "SHOW DATABASES LIKE is not supported beside tables that are split within their \
-                 shard; use SHOW DATABASES WHERE `Database` LIKE …",
-            ));
-        }
-    };
-    Ok(Found::plain(Work::Replace(
+    Found::plain(Work::Replace(
         Target::Home,
         text.into_bytes().into_boxed_slice(),
-    )))
+    ))
+}
+
+/// The header that MySQL gives a list, and the condition on what is in it.
+fn shown(reading: &Reading<'_>, show: &Show, title: &str) -> (String, String) {
+    let quote = |name: &str| format!("`{}`", name.replace('`', "``"));
+    let text = |span: utility::Span| String::from_utf8_lossy(span.text(reading.body)).into_owned();
+    match show.filter {
+        None => (quote(title), String::new()),
+        Some(Filter::Where(span)) => (quote(title), format!(" WHERE {}", text(span))),
+        Some(Filter::Like(span)) => {
+            let value = string_literal(span.text(reading.body), reading.source.mode);
+            let pattern = String::from_utf8_lossy(&value).into_owned();
+            let header = quote(&format!("{title} ({pattern})"));
+            let condition = format!(" WHERE {header} LIKE {}", text(span));
+            (header, condition)
+        }
+    }
 }
 
 /// SHOW TABLES of the manifest's database: the logical schema's own, and one slot's.
-fn tables(reading: &Reading<'_>, show: &Show) -> Result<Found, Refusal> {
-    let source = &reading.source;
+fn tables(reading: &Reading<'_>, show: &Show) -> Found {
     let database = reading.catalog.database();
-    let pattern = match show.filter {
-        Some(Filter::Like(span)) => {
-            let value = string_literal(span.text(reading.body), source.mode);
-            Some(String::from_utf8_lossy(&value).into_owned())
-        }
-        _ => None,
-    };
-    let header = match &pattern {
-        Some(pattern) => format!("Tables_in_{database} ({pattern})"),
-        None => format!("Tables_in_{database}"),
-    };
-    let header = format!("`{}`", header.replace('`', "``"));
+    let (header, condition) = shown(reading, show, &format!("Tables_in_{database}"));
     let types = if show.full { ", Table_type" } else { "" };
-    let condition = match show.filter {
-        None => String::new(),
-        Some(Filter::Like(span)) => {
-            format!(
-                " WHERE {header} LIKE {}",
-                String::from_utf8_lossy(span.text(reading.body))
-            )
-        }
-        Some(Filter::Where(span)) => {
-            format!(
-                " WHERE {}",
-                String::from_utf8_lossy(span.text(reading.body))
-            )
-        }
-    };
     let physical = remora_crds::layout::schema(
         database,
         reading.catalog.most_slots(),
@@ -167,10 +148,10 @@ fn tables(reading: &Reading<'_>, show: &Show) -> Result<Found, Refusal> {
          FROM information_schema.TABLES WHERE TABLE_SCHEMA IN ('{database}', '{physical}')) \
          `TABLES`{condition} ORDER BY 1"
     );
-    Ok(Found::plain(Work::Replace(
+    Found::plain(Work::Replace(
         Target::Home,
         text.into_bytes().into_boxed_slice(),
-    )))
+    ))
 }
 
 /// Plans a DESCRIBE or MySQL's EXPLAIN.

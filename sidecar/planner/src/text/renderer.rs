@@ -27,8 +27,14 @@ pub(crate) enum Piece {
     },
     /// A function whose value the session knows, if it does.
     Session(SessionFunction),
-    /// The name of the column that such a function stands in, which has none of its own.
-    SessionAlias(SessionFunction, Box<[u8]>),
+    /// The client's own text of a column that has no name, as its name, where the edits in it
+    /// would make another of it.
+    Alias {
+        /// The column.
+        text: Span,
+        /// Only if the session knows this value; always if there is none.
+        only: Option<SessionFunction>,
+    },
 }
 
 /// Functions whose value a session may know better than a server.
@@ -126,7 +132,7 @@ impl<'a> Renderer<'a> {
         for edit in edits {
             let start = edit.span.start.resolve(&self.frame);
             // An alias belongs to what stands before it, everything else to what stands behind.
-            let behind = matches!(edit.piece, Piece::SessionAlias(..));
+            let behind = matches!(edit.piece, Piece::Alias { .. });
             let within = if behind {
                 first < start && start <= end
             } else {

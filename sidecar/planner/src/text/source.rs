@@ -276,4 +276,18 @@ impl<'a> Source<'a> {
             .binary_search_by_key(&byte, |token| token.start)
             .ok()
     }
+
+    /// The first token from `from` on that closes a parenthesis opened before, or the end.
+    pub(crate) fn unopened(&self, from: usize) -> usize {
+        let mut depth = 0_usize;
+        for number in from..self.len() {
+            match self.kind(number) {
+                Some(TokenKind::LeftParen) => depth += 1,
+                Some(TokenKind::RightParen) if depth == 0 => return number,
+                Some(TokenKind::RightParen) => depth -= 1,
+                _ => {}
+            }
+        }
+        self.len()
+    }
 }

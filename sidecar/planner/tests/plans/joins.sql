@@ -31,3 +31,7 @@ SELECT a.id FROM orders a JOIN orders b ON 1 = 1 LEFT JOIN payment p ON a.id = p
 SELECT * FROM orders o WHERE NOT EXISTS (SELECT 1 FROM payment p WHERE p.kind = o.customer)
 SELECT * FROM orders NATURAL JOIN payment
 SELECT * FROM orders o JOIN LATERAL (SELECT * FROM payment p WHERE p.order_id = o.id) x
+SELECT a AS k FROM (SELECT COUNT(*) AS a FROM orders) t
+SELECT d.id FROM (SELECT id FROM orders LIMIT 1) d
+SELECT 1 FROM country WHERE code IN (SELECT country FROM orders)
+WITH x AS (SELECT COUNT(*) FROM orders) SELECT * FROM x

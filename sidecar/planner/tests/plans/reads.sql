@@ -75,3 +75,9 @@ SELECT id, CONNECTION_ID() FROM orders WHERE id = 1
 SELECT CONNECTION_ID() x, id FROM orders WHERE id = 1
 SELECT DISTINCT CONNECTION_ID() FROM note
 SELECT LAST_INSERT_ID(), ROW_COUNT(), FOUND_ROWS()
+## names of columns
+SELECT EXISTS(SELECT 1 /* c */ FROM orders WHERE id = 1)
+SELECT (SELECT o.id FROM orders AS o WHERE o.id = 1), a.id FROM orders AS a WHERE a.id = 1
+SELECT shop.orders.id + 1, shop.orders.id, shop.orders.id AS `a` FROM shop.orders WHERE id = 1
+(SELECT shop.orders.id + 1 FROM shop.orders WHERE id = 1) UNION ALL (SELECT 2)
+SELECT COUNT(shop.orders.`id`) FROM shop.orders

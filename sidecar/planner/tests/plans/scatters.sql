@@ -31,6 +31,8 @@ SELECT id FROM orders ORDER BY 3
 SELECT id AS a, amount AS a FROM orders ORDER BY a
 SELECT id AS a FROM orders ORDER BY a + 1
 SELECT id FROM orders WHERE customer = ? ORDER BY CONCAT(customer, ?) -- params: 'x', 'y'
+SELECT id FROM orders ORDER BY amount IS NULL, amount, id
+SELECT id FROM orders ORDER BY CASE WHEN id > 5 THEN 0 ELSE 1 END, id LIMIT 3
 SELECT id FROM orders USE INDEX FOR ORDER BY (PRIMARY) ORDER BY id
 SELECT name FROM account ORDER BY name
 ## LIMIT
