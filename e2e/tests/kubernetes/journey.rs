@@ -72,7 +72,7 @@ impl Journey {
                 true
             }
             Err(error) => {
-                println!("test {name} ... FAILED ({seconds:.1} s)\n{error:?}");
+                println!("test {name} ... FAILED ({seconds:.1} s)\n{error:#}");
                 self.show_cluster();
                 self.verdict.failures.push(name);
                 false
@@ -108,7 +108,7 @@ impl Journey {
                 verdict.passed += 1;
             }
             Err(error) => {
-                println!("test {name} ... FAILED\n{error:?}");
+                println!("test {name} ... FAILED\n{error:#}");
                 verdict.failures.push(name);
             }
         }

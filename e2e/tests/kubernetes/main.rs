@@ -23,7 +23,7 @@ fn main() -> ExitCode {
     let mut journey = match Journey::begin() {
         Ok(journey) => journey,
         Err(error) => {
-            println!("test a_node_comes_up ... FAILED\n{error:?}");
+            println!("test a_node_comes_up ... FAILED\n{error:#}");
             println!(
                 "test result: FAILED. 0 passed; 1 failed; 0 ignored; 0 measured; 0 filtered out"
             );
