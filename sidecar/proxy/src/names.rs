@@ -3,6 +3,9 @@
 use std::borrow::Cow;
 
 use memchr::memmem::Finder;
+use remora_protocol::ErrPacket;
+
+use crate::world::World;
 
 /// Knows the physical schemas of one cluster (`shop__0017` for `shop`).
 #[derive(Clone, Debug)]
@@ -65,6 +68,12 @@ impl Names {
         out.extend_from_slice(rest);
         Cow::Owned(out)
     }
+}
+
+/// An error with logical names.
+pub(crate) fn logical(world: &World, error: ErrPacket<'static>) -> ErrPacket<'static> {
+    let message = world.names.in_text(&error.message).into_owned().into();
+    ErrPacket { message, ..error }
 }
 
 #[cfg(test)]

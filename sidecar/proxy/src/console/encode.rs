@@ -60,7 +60,8 @@ fn login() -> Vec<u8> {
     response.extend(u32::MAX.to_le_bytes());
     response.push(45);
     response.extend([0; 23]);
-    response.extend(b"console\0\0");
+    // A user and a scramble of one byte: an empty one would be asked for again.
+    response.extend(b"console\0\x01x");
     packet(1, &response)
 }
 

@@ -9,6 +9,7 @@ use remora_protocol::{ErrPacket, OkPacket, StatusFlags};
 use super::run::Route;
 use crate::backend::{Backend, BackendError, Ended};
 use crate::failure::Failure;
+use crate::names::logical;
 use crate::world::World;
 use crate::session::{Diagnostics, Note, Session};
 
@@ -86,7 +87,7 @@ impl Session {
                 Ok(done) if first.is_none() => first = Some(done),
                 Ok(_) => {}
                 Err((error, _)) => {
-                    let mut error = self.logical(world, error);
+                    let mut error = logical(world, error);
                     if partly {
                         let note = b" (some shards changed; correct the cause and run it again)";
                         error.message.to_mut().extend_from_slice(note);

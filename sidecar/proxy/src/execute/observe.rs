@@ -51,6 +51,9 @@ impl Session {
         }
         let Some(ended) = &relayed.ended else {
             self.state.failed_on(shard);
+            if let Some(code) = relayed.error {
+                self.proxy.metrics.error(code);
+            }
             if relayed.error.is_some_and(|code| OUTDATED.contains(&code)) {
                 self.proxy.refresh_catalog(world).await;
             }

@@ -1,5 +1,7 @@
 //! From a planned statement to the way it is executed.
 
+use std::time::Instant;
+
 use remora_planner::{
     Action, BindInput, Catalog, InsertReport, Param as KeyParam, ParamSource, Planned,
     SessionValues, Statement, Traits,
@@ -13,6 +15,7 @@ use crate::console::explain;
 use crate::failure::Failure;
 use crate::world::World;
 use crate::session::Session;
+use crate::telemetry::Way;
 
 /// One statement of the client, however it came.
 #[derive(Debug)]
@@ -77,6 +80,7 @@ impl Session {
         planned: &Planned,
         request: &Request<'_>,
     ) -> Result<(), Failure> {
+        let started = Instant::now();
         let proxy = self.proxy.clone();
         let context = self.state.context.clone();
         let (kind, traits) = (planned.plan().kind(), planned.plan().traits());
@@ -114,20 +118,27 @@ impl Session {
             more_results: request.more_results,
             ignores: kind == StatementKind::Insert && ignores(request.sql, context.sql_mode),
         };
-        match bound.action {
+        let (way, outcome) = match bound.action {
             Action::Single { target, statement } => {
-                self.single(world, target, &statement, &route).await
+                (Way::Single, self.single(world, target, &statement, &route).await)
             }
-            Action::Scatter(scatter) => self.scatter(world, planned, &scatter, &route).await,
-            Action::Writes(writes) => self.writes(world, &writes, &route).await,
+            Action::Scatter(scatter) => {
+                (Way::Scatter, self.scatter(world, planned, &scatter, &route).await)
+            }
+            Action::Writes(writes) => (Way::Write, self.writes(world, &writes, &route).await),
             Action::Ddl(ddl) => {
-                self.ddl(world, &ddl, &route).await?;
-                self.restart_sequences(world, catalog, request.sql).await
+                let mut outcome = self.ddl(world, &ddl, &route).await;
+                if outcome.is_ok() {
+                    outcome = self.restart_sequences(world, catalog, request.sql).await;
+                }
+                (Way::Ddl, outcome)
             }
-            Action::Utility(kind) => self.utility(world, kind, request).await,
+            Action::Utility(kind) => (Way::Local, self.utility(world, kind, request).await),
             Action::Explain(rows) => {
-                self.put_console(explain(&rows), request.more_results).await
+                (Way::Local, self.put_console(explain(&rows), request.more_results).await)
             }
-        }
+        };
+        self.proxy.metrics.statement(way, started.elapsed());
+        outcome
     }
 }

@@ -19,6 +19,7 @@ use super::run::Route;
 use super::statement_warnings::{PartNotes, of_statement};
 use crate::backend::{BackendError, Described, Exchange};
 use crate::failure::Failure;
+use crate::names::logical;
 use crate::world::World;
 use crate::session::{Diagnostics, Note, Session, second_shard};
 
@@ -70,7 +71,7 @@ impl Session {
             for exchange in exchanges {
                 drain(exchange).await?;
             }
-            return Err(self.logical(world, error).into());
+            return Err(logical(world, error).into());
         }
         let format = if route.params.is_some() { Format::Binary } else { Format::Text };
         let merger = Merger::new(&spec, &parts, &client_columns, format, LIMITS)?;
@@ -156,7 +157,7 @@ impl Session {
         } else {
             backend.describe(call.sql).await?
         };
-        let described = Arc::new(described.map_err(|error| self.logical(world, error))?);
+        let described = Arc::new(described.map_err(|error| logical(world, error))?);
         self.probes.put(planned, version, described.clone());
         Ok(described)
     }
@@ -289,8 +290,7 @@ impl Merge<'_> {
                 }
                 Event::Err => {
                     let error = ErrPacket::decode(payload).map_err(protocol(shard))?;
-                    let message = world.names.in_text(&error.message).into_owned().into();
-                    return Err(ErrPacket { message, ..error }.into_owned().into());
+                    return Err(logical(world, error.into_owned()).into());
                 }
                 _ => {}
             }

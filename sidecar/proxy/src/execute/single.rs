@@ -4,7 +4,9 @@ use remora_planner::{Statement, Target};
 
 use super::run::Route;
 use super::{Patch, relay};
+use crate::backend::BackendError;
 use crate::failure::Failure;
+use crate::names::logical;
 use crate::world::World;
 use crate::session::{HOME, InsertId, Session};
 
@@ -26,7 +28,13 @@ impl Session {
         self.lend_state(shard, &route.traits).await?;
         let Some(backend) = self.backends.get(shard) else { return Err(Failure::CutOff) };
         backend.holds_state |= matches!(target, Target::Home);
-        let exchange = backend.run(&route.call(statement)).await?;
+        let exchange = match backend.run(&route.call(statement)).await {
+            Ok(exchange) => exchange,
+            Err(BackendError::Server { error, .. }) => {
+                return Err(logical(world, error).into());
+            }
+            Err(error) => return Err(error.into()),
+        };
         let patch = Patch {
             names: world.names.mentioned(&statement.sql).then_some(&world.names),
             insert_id: route.insert.as_ref().and_then(|i| i.first_generated),

@@ -10,6 +10,7 @@ use super::row_numbers::{in_client_rows, row_number};
 use super::run::Route;
 use crate::backend::{Backend, BackendError, Ended};
 use crate::failure::Failure;
+use crate::names::logical;
 use crate::world::World;
 use crate::session::{Diagnostics, InsertId, Note, Session, second_shard};
 
@@ -66,7 +67,7 @@ impl Session {
             }
         }
         if let Some(Refused { error, .. }) = refused {
-            return Err(self.logical(world, error).into());
+            return Err(logical(world, error).into());
         }
         for end in ends {
             end?;
@@ -106,7 +107,7 @@ impl Session {
                 // A deadlock rolled everything back, the savepoint too; the error is what counts.
                 drop(backend.query(ROLLBACK_TO).await?.finish().await?);
                 self.ask_transaction(shard).await?;
-                Err(self.logical(world, error).into())
+                Err(logical(world, error).into())
             }
         }
     }
@@ -150,12 +151,6 @@ impl Session {
             info: &info,
             session_state: b"",
         });
-    }
-
-    /// An error with logical names.
-    pub(crate) fn logical(&self, world: &World, error: ErrPacket<'static>) -> ErrPacket<'static> {
-        let message = world.names.in_text(&error.message).into_owned().into();
-        ErrPacket { message, ..error }
     }
 }
 

@@ -1,5 +1,7 @@
 //! One command of the client.
 
+use std::sync::Arc;
+
 use bytes::BytesMut;
 use remora_protocol::{
     ChangeUser, Command, ErrPacket, OkPacket, Reply, SessionChange, StatusFlags, backend_wish,
@@ -11,11 +13,14 @@ use crate::backend::Login;
 use crate::execute::{Patch, relay};
 use crate::failure::Failure;
 use crate::frontend;
+use crate::telemetry::CommandKind;
 
 impl Session {
     /// Runs one command; answers whether the session goes on.
     pub(super) async fn dispatch(&mut self, payload: &[u8]) -> Result<bool, Failure> {
-        match Command::decode(payload, self.client.capabilities())? {
+        let command = Command::decode(payload, self.client.capabilities())?;
+        self.proxy.metrics.command(CommandKind::from(&command), payload.len());
+        match command {
             Command::Quit => return Ok(false),
             Command::Query(sql) => self.query(sql).await?,
             Command::StmtExecute(execute) => self.execute(&execute).await?,
@@ -90,7 +95,7 @@ impl Session {
                 home.use_database(&shown).await??;
             }
         }
-        self.state.context.database = Some(shown);
+        Arc::make_mut(&mut self.state.context).database = Some(shown);
         Ok(())
     }
 
@@ -122,9 +127,9 @@ impl Session {
         for backend in self.backends.iter_mut() {
             backend.reset().await?;
         }
-        let database = self.state.context.database.take();
+        let database = self.state.context.database.clone();
         self.state = State::new(self.client.capabilities(), self.account.collation());
-        self.state.context.database = database;
+        Arc::make_mut(&mut self.state.context).database = database;
         self.prepared.clear();
         Ok(())
     }

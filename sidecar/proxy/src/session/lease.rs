@@ -1,7 +1,7 @@
 //! Getting a connection to a shard, with the session's state on it.
 
 use super::transaction::second_shard;
-use super::{InsertId, Session, Transaction};
+use super::{InsertId, Session, State, Transaction};
 use crate::backend::{Backend, BackendError};
 use crate::failure::Failure;
 use crate::world::World;
@@ -58,27 +58,24 @@ impl Session {
 
     async fn open(&mut self, world: &World, shard: usize) -> Result<Backend, Failure> {
         self.proxy.admit(world, shard).await?;
-        let login = self.login(self.database_on(world, shard));
+        let database = database_on(&self.state, world, shard).map(str::to_owned);
+        let login = self.login(database);
         let backend = world.connect(shard, login).await?;
         self.proxy.saw_version(&backend.identity().version);
         Ok(backend)
     }
 
-    /// The session's database, where `shard` has it. Only the manifest's is on every shard.
-    fn database_on(&self, world: &World, shard: usize) -> Option<String> {
-        let database = self.state.context.database.as_ref()?;
-        (shard == HOME || *database == world.snapshot.spec.database).then(|| database.clone())
-    }
-
     async fn replay(&mut self, world: &World, shard: usize) -> Result<(), Failure> {
-        let database = self.database_on(world, shard);
-        let Some(backend) = self.backends.get(shard) else { return Ok(()) };
-        if database.is_some() && backend.applied.database != database {
-            backend.use_database(&database.unwrap_or_default()).await??;
+        let Self { state, backends, .. } = self;
+        let Some(backend) = backends.get(shard) else { return Ok(()) };
+        if let Some(database) = database_on(state, world, shard)
+            && backend.applied.database.as_deref() != Some(database)
+        {
+            backend.use_database(database).await??;
         }
-        let version = self.state.settings.version();
+        let version = state.settings.version();
         if backend.applied.settings != version {
-            for set in self.state.settings.since(backend.applied.settings) {
+            for set in state.settings.since(backend.applied.settings) {
                 backend.query(set).await?.finish().await??;
             }
             backend.applied.settings = version;
@@ -135,6 +132,12 @@ impl Session {
         let changed = id != std::mem::replace(&mut backend.applied.last_insert_id, id);
         Ok(if changed { id } else { otherwise })
     }
+}
+
+/// The session's database, where `shard` has it. Only the manifest's is on every shard.
+fn database_on<'a>(state: &'a State, world: &World, shard: usize) -> Option<&'a str> {
+    let database = state.context.database.as_deref()?;
+    (shard == HOME || database == world.snapshot.spec.database).then_some(database)
 }
 
 /// The shard with all tables that are not sharded, and with databases of its own.

@@ -21,7 +21,7 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 
 use remora_planner::fingerprint::Normalizer;
-use remora_protocol::{ClientIdentity, OkPacket};
+use remora_protocol::{ClientIdentity, ErrPacket, OkPacket};
 use tokio::sync::watch;
 
 pub(crate) use backends::Backends;
@@ -84,7 +84,9 @@ pub async fn run(
     peer: SocketAddr,
     stop: watch::Receiver<bool>,
 ) {
-    let host = if peer.ip().is_loopback() { "localhost".to_owned() } else { peer.ip().to_string() };
+        let host = if peer.ip().is_loopback() { "localhost".to_owned() } else { peer.ip().to_string() };
+    let metrics = proxy.metrics.clone();
+    let _open = metrics.connected();
     match log_in(&proxy, stream, id, host.clone()).await {
         Ok(Some(logged_in)) => {
             let client = logged_in.client;
@@ -96,7 +98,10 @@ pub async fn run(
             }
             session.close().await;
         }
-        Ok(None) => tracing::debug!("Denied"),
+        Ok(None) => {
+            tracing::debug!("Denied");
+            metrics.denied();
+        }
         Err(error) => tracing::debug!(%error, "The login failed"),
     }
 }
@@ -164,28 +169,31 @@ impl Session {
 
     /// Sends what is left of an answer; answers whether the session goes on.
     async fn conclude(&mut self, outcome: Result<bool, Failure>) -> Result<bool, Failure> {
-        match outcome {
-            Ok(goes_on) => {
-                self.client.flush().await?;
-                Ok(goes_on)
-            }
+        let goes_on = match outcome {
+            Ok(goes_on) => goes_on,
             Err(Failure::Answer(error)) => {
                 self.state.diagnostics = Diagnostics::of_error(&error);
                 self.state.row_count = -1;
-                self.client.discard();
-                self.client.put_error(&error);
-                self.client.flush().await?;
-                Ok(true)
+                self.fail(&error);
+                true
             }
             Err(Failure::Last(error)) => {
                 tracing::debug!(%error, "The session ends");
-                self.client.discard();
-                self.client.put_error(&error);
-                self.client.flush().await?;
-                Ok(false)
+                self.fail(&error);
+                false
             }
-            Err(Failure::CutOff) => Ok(false),
-        }
+            Err(Failure::CutOff) => return Ok(false),
+        };
+        self.client.flush().await?;
+        self.proxy.metrics.sent(self.client.take_sent());
+        Ok(goes_on)
+    }
+
+    /// Puts an error in place of what was not sent yet.
+    fn fail(&mut self, error: &ErrPacket<'_>) {
+        self.proxy.metrics.error(error.code);
+        self.client.discard();
+        self.client.put_error(error);
     }
 
     async fn close(&mut self) {

@@ -1,5 +1,7 @@
 //! COM_STMT_PREPARE and COM_STMT_EXECUTE.
 
+use std::sync::Arc;
+
 use remora_planner::utility::StatementKind;
 use remora_planner::{BindInput, Context, Param as KeyParam, Prepare, Target};
 use remora_protocol::{
@@ -12,6 +14,7 @@ use super::{HOME, Session};
 use crate::backend::Described;
 use crate::execute::Request;
 use crate::failure::Failure;
+use crate::names::logical;
 use crate::world::World;
 
 impl Session {
@@ -34,7 +37,7 @@ impl Session {
                 self.prepare_backend(&world, shard).await?;
                 let Some(backend) = self.backends.get(shard) else { return Err(Failure::CutOff) };
                 let described = backend.describe(&statement.sql).await?;
-                described.map_err(|error| self.logical(&world, error))?
+                described.map_err(|error| logical(&world, error))?
             }
             Prepare::Here => self.describe_here(&world, planned.plan().kind(), sql).await?,
         };
@@ -143,7 +146,7 @@ impl Session {
     /// how its text is read.
     async fn with_context<T>(
         &mut self,
-        context: &Context,
+        context: &Arc<Context>,
         run: impl AsyncFnOnce(&mut Self) -> Result<T, Failure>,
     ) -> Result<T, Failure> {
         if *context == self.state.context {

@@ -1,6 +1,7 @@
 //! Statements that the client prepared. Servers prepare them when they first run there.
 
 use std::collections::HashMap;
+use std::sync::Arc;
 
 use remora_planner::{Context, Planned};
 use remora_protocol::{ErrPacket, ParamType};
@@ -27,7 +28,7 @@ pub(crate) struct ClientStatement {
     /// What the planner made of it.
     pub(crate) planned: Planned,
     /// How the session read texts when it was prepared; that stays so.
-    pub(crate) context: Context,
+    pub(crate) context: Arc<Context>,
     /// The number of parameters.
     pub(crate) params: usize,
     /// The types that the client bound last; it may leave them out next time.

@@ -62,6 +62,8 @@ impl Session {
     /// Plans a text under a catalog.
     pub(super) fn plan_with(&mut self, catalog: &Catalog, sql: &[u8]) -> Result<Planned, Failure> {
         let Self { proxy, state, normalizer, .. } = self;
-        Ok(proxy.planner.plan(catalog, &state.context, normalizer, sql)?)
+        let planned = proxy.planner.plan(catalog, &state.context, normalizer, sql)?;
+        proxy.metrics.planned(planned.is_cached());
+        Ok(planned)
     }
 }

@@ -1,5 +1,7 @@
 //! SET: run on one server, remembered for the others.
 
+use std::sync::Arc;
+
 use remora_planner::keys::Charset;
 use remora_planner::lexer::{Lexer, SqlMode};
 use remora_planner::utility::{self, Assignment, Scope, SetValue, Span, TransactionScope};
@@ -251,8 +253,9 @@ impl Session {
     async fn learn_sql_mode(&mut self, shard: usize) -> Result<(), Failure> {
         let table = self.ask(shard, b"SELECT @@SESSION.sql_mode LIMIT 1").await?;
         let names = table.text(0);
-        self.state.context.sql_mode = SqlMode::from_names(&names);
-        self.state.context.zero_is_a_value =
+        let context = Arc::make_mut(&mut self.state.context);
+        context.sql_mode = SqlMode::from_names(&names);
+        context.zero_is_a_value =
             names.split(',').any(|name| name == "NO_AUTO_VALUE_ON_ZERO");
         Ok(())
     }
@@ -261,7 +264,7 @@ impl Session {
         let ask = b"SELECT @@SESSION.character_set_client, @@SESSION.character_set_connection LIMIT 1";
         let table = self.ask(shard, ask).await?;
         let (client, connection) = (table.text(0), table.text(1));
-        self.state.context.charset =
+        Arc::make_mut(&mut self.state.context).charset =
             if client == connection { Charset::named(&client) } else { Charset::Other };
         Ok(())
     }

@@ -1,5 +1,7 @@
 //! What a MySQL session remembers between statements.
 
+use std::sync::Arc;
+
 use remora_planner::Context;
 use remora_planner::keys::Charset;
 use remora_protocol::{CapabilityFlags, StatusFlags};
@@ -10,7 +12,7 @@ use super::{Diagnostics, Settings, Transaction};
 #[derive(Debug)]
 pub(crate) struct State {
     /// What decides how texts are read.
-    pub(crate) context: Context,
+    pub(crate) context: Arc<Context>,
     /// Whether each statement commits by itself.
     pub(crate) autocommit: bool,
     /// `sql_select_limit`, if it limits anything.
@@ -56,7 +58,7 @@ impl State {
         context.charset =
             if is_utf8(collation) { Charset::Utf8mb4 } else { Charset::Other };
         Self {
-            context,
+            context: Arc::new(context),
             autocommit: true,
             select_limit: None,
             settings: Settings::default(),
