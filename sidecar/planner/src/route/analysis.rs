@@ -159,13 +159,16 @@ impl Analyzer<'_> {
                 pins: &mut found,
             };
             let is_key = |expr: &Expr| self.key_of(expr, block) == Some(table_use);
-            let routes = conditions
+            let routes: Vec<Route> = conditions
                 .iter()
                 .map(|it| reader.route(it, &is_key))
                 .collect();
             self.pins.extend(found);
             if let Some(route) = self.routes.get_mut(table_use) {
-                *route = Route::And(routes);
+                *route = match <[Route; 1]>::try_from(routes) {
+                    Ok([only]) => only,
+                    Err(routes) => Route::And(routes),
+                };
             }
         }
     }
@@ -335,6 +338,13 @@ impl Analyzer<'_> {
                 && let Some(route) = self.routes.get_mut(number)
             {
                 routes.push(std::mem::replace(route, Route::All));
+            }
+        }
+        for class in &mut classes {
+            if let Route::And(routes) = &mut class.route
+                && routes.len() == 1
+            {
+                class.route = routes.remove(0);
             }
         }
         if roots.iter().any(|block| *block != OUTERMOST) {
