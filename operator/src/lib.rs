@@ -14,6 +14,8 @@ pub mod conditions;
 pub mod copies;
 pub mod directory;
 #[cfg(test)]
+mod fake;
+#[cfg(test)]
 mod fixtures;
 pub mod injector;
 pub mod lease;

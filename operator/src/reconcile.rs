@@ -353,3 +353,6 @@ fn event(cluster: &ShardingCluster, finding: &Finding) -> Option<Event> {
         secondary: None,
     })
 }
+
+#[cfg(test)]
+mod tests;

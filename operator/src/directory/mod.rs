@@ -280,3 +280,6 @@ impl Inner {
         Ok(secrets)
     }
 }
+
+#[cfg(test)]
+mod tests;

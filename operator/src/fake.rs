@@ -1,0 +1,139 @@
+//! An apiserver in memory, as far as a round needs one: objects by path, lists by one label,
+//! resourceVersions on status, and a request at which it begins to fail.
+
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex};
+
+use http::{Method, Request, Response};
+use kube::Client;
+use kube::client::Body;
+use serde_json::{Value, json};
+use tower_test::mock;
+
+/// What the apiserver holds, and what it was asked.
+#[derive(Default)]
+pub(crate) struct Held {
+    /// Objects by path.
+    pub(crate) objects: BTreeMap<String, Value>,
+    /// Requests that changed something, as `METHOD path`.
+    pub(crate) writes: Vec<String>,
+    /// How many requests are answered before all fail.
+    pub(crate) patience: Option<usize>,
+}
+
+/// A handle to a fake apiserver.
+#[derive(Clone, Default)]
+pub(crate) struct Fake(pub(crate) Arc<Mutex<Held>>);
+
+impl Fake {
+    /// Puts an object under a path.
+    pub(crate) fn put(&self, path: &str, object: Value) {
+        self.0
+            .lock()
+            .unwrap()
+            .objects
+            .insert(path.to_owned(), object);
+    }
+
+    /// A client of it.
+    pub(crate) fn client(&self) -> Client {
+        let (service, mut handle) = mock::pair::<Request<Body>, Response<Body>>();
+        let held = self.0.clone();
+        tokio::spawn(async move {
+            while let Some((request, answer)) = handle.next_request().await {
+                let (parts, body) = request.into_parts();
+                let body = body.collect_bytes().await.unwrap();
+                let body = serde_json::from_slice(&body).unwrap_or(Value::Null);
+                let path = parts.uri.path().to_owned();
+                let query = parts.uri.query().unwrap_or_default().to_owned();
+                let (code, body) = held
+                    .lock()
+                    .unwrap()
+                    .answer(&parts.method, &path, &query, body);
+                let body = Body::from(serde_json::to_vec(&body).unwrap());
+                answer.send_response(Response::builder().status(code).body(body).unwrap());
+            }
+        });
+        Client::new(service, "default")
+    }
+}
+
+impl Held {
+    fn answer(&mut self, method: &Method, path: &str, query: &str, body: Value) -> (u16, Value) {
+        if let Some(patience) = &mut self.patience {
+            if *patience == 0 {
+                return failure(500, "InternalError");
+            }
+            *patience -= 1;
+        }
+        let writes =
+            *method != Method::GET && !path.contains("/events") && !path.contains("/tokenreviews");
+        if writes {
+            self.writes.push(format!("{method} {path}"));
+        }
+        match *method {
+            Method::GET if query.contains("labelSelector") => (200, self.list(path)),
+            Method::GET => match self.objects.get(path) {
+                Some(object) => (200, object.clone()),
+                None => failure(404, "NotFound"),
+            },
+            // A token's review is what was put under the token.
+            Method::POST if path.ends_with("/tokenreviews") => {
+                let mut review = body;
+                let token = review["spec"]["token"].as_str().unwrap_or_default();
+                review["status"] = self.objects.get(token).cloned().unwrap_or(json!({}));
+                (201, review)
+            }
+            Method::POST => {
+                let name = body["metadata"]["name"].as_str().unwrap_or("event");
+                let path = format!("{path}/{name}");
+                if self.objects.contains_key(&path) {
+                    return failure(409, "AlreadyExists");
+                }
+                self.objects.insert(path, body.clone());
+                (201, body)
+            }
+            Method::PUT => self.replace_status(path.trim_end_matches("/status"), &body),
+            _ => {
+                self.objects.insert(path.to_owned(), body.clone());
+                (200, body)
+            }
+        }
+    }
+
+    fn list(&self, path: &str) -> Value {
+        let prefix = format!("{path}/");
+        let items: Vec<_> = self
+            .objects
+            .iter()
+            .filter(|(path, object)| {
+                path.starts_with(&prefix)
+                    && object["metadata"]["labels"]["remora.dev/cluster"] == "shop"
+            })
+            .map(|(_, object)| object.clone())
+            .collect();
+        json!({"kind": "List", "apiVersion": "v1", "metadata": {}, "items": items})
+    }
+
+    fn replace_status(&mut self, path: &str, body: &Value) -> (u16, Value) {
+        let Some(object) = self.objects.get_mut(path) else {
+            return failure(404, "NotFound");
+        };
+        let version = object["metadata"]["resourceVersion"].clone();
+        if body["metadata"]["resourceVersion"] != version {
+            return failure(409, "Conflict");
+        }
+        let next = version.as_str().unwrap().parse::<u64>().unwrap() + 1;
+        object["metadata"]["resourceVersion"] = next.to_string().into();
+        object["status"] = body["status"].clone();
+        (200, object.clone())
+    }
+}
+
+fn failure(code: u16, reason: &str) -> (u16, Value) {
+    let status = json!({
+        "kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Failure",
+        "reason": reason, "message": reason, "code": code,
+    });
+    (code, status)
+}

@@ -1,0 +1,214 @@
+use kube::core::DeserializeGuard;
+use kube::runtime::events::Reporter;
+use kube::runtime::reflector::store;
+
+use super::*;
+use crate::fake::Fake;
+use crate::fixtures::{images, shop};
+
+const PATH: &str = "/apis/remora.dev/v1alpha1/namespaces/default/shardingclusters/shop";
+
+/// An apiserver to which the example was just applied.
+fn applied() -> Fake {
+    let mut cluster = shop();
+    cluster.status = None;
+    cluster.metadata.resource_version = Some("1".to_owned());
+    let fake = Fake::default();
+    fake.0
+        .lock()
+        .unwrap()
+        .objects
+        .insert(PATH.to_owned(), serde_json::to_value(cluster).unwrap());
+    fake
+}
+
+/// An operator that was just started.
+fn operator(fake: &Fake) -> Arc<Context> {
+    let client = fake.client();
+    let reporter = Reporter {
+        controller: "test".to_owned(),
+        instance: None,
+    };
+    Arc::new(Context {
+        site: Site {
+            discovery: "https://d:8443".to_owned(),
+            domain: "cluster.local".to_owned(),
+            ca: "CA".to_owned(),
+            log_format: "json".to_owned(),
+            image_pull_policy: "IfNotPresent".to_owned(),
+        },
+        authority: Arc::new(Authority::generate("test").unwrap()),
+        images: images(),
+        recorder: Recorder::new(client.clone(), reporter),
+        reports: Arc::default(),
+        watched: Watched::holding(store().0, store().0),
+        refreshes: Refreshes::default(),
+        metrics: Arc::default(),
+        client,
+    })
+}
+
+/// One round with the cluster as the apiserver has it.
+async fn round(fake: &Fake, context: &Arc<Context>) -> Result<Next, ReconcileError> {
+    let cluster = fake.0.lock().unwrap().objects[PATH].clone();
+    let cluster = serde_json::from_value(cluster).unwrap();
+    reconcile(Arc::new(DeserializeGuard(Ok(cluster))), context.clone()).await
+}
+
+/// Names of what is there, without what is random in it.
+fn there(fake: &Fake) -> Vec<String> {
+    let held = fake.0.lock().unwrap();
+    held.objects
+        .keys()
+        .filter(|path| !path.contains("/events"))
+        .cloned()
+        .collect()
+}
+
+fn status(fake: &Fake) -> ShardingClusterStatus {
+    let held = fake.0.lock().unwrap();
+    serde_json::from_value(held.objects[PATH]["status"].clone()).unwrap()
+}
+
+#[tokio::test]
+async fn one_round_makes_everything_and_the_next_changes_nothing() {
+    let fake = applied();
+    let context = operator(&fake);
+    round(&fake, &context).await.unwrap();
+    insta::assert_snapshot!(there(&fake).join("\n"));
+    assert_eq!(status(&fake).epoch, 1);
+    assert_eq!(status(&fake).images, Some(images()));
+
+    fake.0.lock().unwrap().writes.clear();
+    round(&fake, &context).await.unwrap();
+    assert_eq!(fake.0.lock().unwrap().writes, [""; 0]);
+}
+
+#[tokio::test]
+async fn killed_at_any_request_the_next_operator_goes_on() {
+    let whole = applied();
+    round(&whole, &operator(&whole)).await.unwrap();
+    for patience in 0.. {
+        let fake = applied();
+        fake.0.lock().unwrap().patience = Some(patience);
+        let finished = round(&fake, &operator(&fake)).await.is_ok();
+        let made = |name: &str| {
+            let held = fake.0.lock().unwrap();
+            held.objects
+                .get(&format!("/api/v1/namespaces/default/secrets/{name}"))
+                .cloned()
+        };
+        let passwords = ["shop-remora-system", "shop-app", "shop-remora-tls"].map(made);
+
+        fake.0.lock().unwrap().patience = None;
+        round(&fake, &operator(&fake)).await.unwrap();
+        assert_eq!(there(&fake), there(&whole), "after {patience} requests");
+        // What was made once is never made anew: servers may know it already.
+        for (name, before) in ["shop-remora-system", "shop-app", "shop-remora-tls"]
+            .iter()
+            .zip(passwords)
+        {
+            let after = made(name);
+            assert!(
+                before.is_none() || before == after,
+                "{name} after {patience} requests"
+            );
+        }
+        if finished {
+            assert!(
+                patience > 20,
+                "{patience} requests are too few to have been the round"
+            );
+            return;
+        }
+    }
+}
+
+#[tokio::test]
+async fn another_ones_service_is_not_taken_over() {
+    let fake = applied();
+    let path = "/api/v1/namespaces/default/services/shop";
+    let service = serde_json::json!({
+        "apiVersion": "v1", "kind": "Service", "metadata": {"name": "shop"}, "spec": {"theirs": 1},
+    });
+    fake.0
+        .lock()
+        .unwrap()
+        .objects
+        .insert(path.to_owned(), service.clone());
+    let error = round(&fake, &operator(&fake)).await.unwrap_err();
+    assert_eq!(
+        error.to_string(),
+        "Service shop exists and is not this cluster's; remove or rename it"
+    );
+    assert_eq!(fake.0.lock().unwrap().objects[path], service);
+    let conditions = status(&fake).conditions;
+    let progressing = conditions
+        .iter()
+        .find(|c| c.type_ == "Progressing")
+        .unwrap();
+    assert_eq!(
+        (progressing.reason.as_str(), progressing.status.as_str()),
+        ("Failing", "True")
+    );
+    // One object that fails does not keep the others from being made.
+    assert!(
+        there(&fake)
+            .iter()
+            .any(|path| path.ends_with("/statefulsets/shop-1"))
+    );
+}
+
+#[tokio::test]
+async fn a_manifest_that_makes_no_sense_is_told_so_and_nothing_is_made() {
+    let fake = applied();
+    let config = serde_json::json!({"max-connections": 5});
+    fake.0.lock().unwrap().objects.get_mut(PATH).unwrap()["spec"]["mysql"]["config"] = config;
+    round(&fake, &operator(&fake)).await.unwrap();
+    let conditions = status(&fake).conditions;
+    assert_eq!(conditions[0].type_, "Accepted");
+    assert!(
+        conditions[0]
+            .message
+            .starts_with("spec.mysql.config.max-connections: ")
+    );
+    assert_eq!(there(&fake), [PATH]);
+}
+
+#[tokio::test]
+async fn a_missing_secret_is_named_and_awaited() {
+    let fake = applied();
+    let users = serde_json::json!([{"name": "app", "passwordSecretRef": {"name": "mine"}}]);
+    fake.0.lock().unwrap().objects.get_mut(PATH).unwrap()["spec"]["users"] = users;
+    let context = operator(&fake);
+    round(&fake, &context).await.unwrap();
+    assert_eq!(
+        status(&fake).conditions[0].message,
+        "spec.users[app].passwordSecretRef: Secret mine has no key password; create it"
+    );
+    let secret = serde_json::json!({
+        "apiVersion": "v1", "kind": "Secret", "metadata": {"name": "mine"},
+        "data": {"password": "aHVzaA=="},
+    });
+    let path = "/api/v1/namespaces/default/secrets/mine".to_owned();
+    fake.0.lock().unwrap().objects.insert(path, secret);
+    round(&fake, &context).await.unwrap();
+    assert_eq!(status(&fake).conditions[0].status, "True");
+    let made = "/api/v1/namespaces/default/secrets/shop-app";
+    assert_eq!(
+        fake.0.lock().unwrap().objects[made]["data"]["password"],
+        "aHVzaA=="
+    );
+}
+
+#[tokio::test]
+async fn a_stale_cluster_is_not_written_over() {
+    let fake = applied();
+    let context = operator(&fake);
+    let stale = fake.0.lock().unwrap().objects[PATH].clone();
+    round(&fake, &context).await.unwrap();
+    let before = status(&fake);
+    let stale = DeserializeGuard(Ok(serde_json::from_value(stale).unwrap()));
+    reconcile(Arc::new(stale), context).await.unwrap();
+    assert_eq!(status(&fake), before);
+}
