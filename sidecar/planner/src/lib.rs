@@ -8,6 +8,7 @@ mod ddl;
 mod dispatch;
 mod explain;
 pub mod fingerprint;
+mod functions;
 pub mod keys;
 pub mod lexer;
 mod names;

@@ -7,6 +7,7 @@ use sqlparser::ast::Statement as Tree;
 use crate::Refusal;
 use crate::bound::Target;
 use crate::dispatch::{Found, Reading};
+use crate::functions::calls_unknown;
 use crate::names::schema_edit;
 use crate::plan::{RowsPlan, Several, Work};
 use crate::route::{Analysis, Pins, analyze};
@@ -38,11 +39,17 @@ impl Reading<'_> {
     fn unsharded(&self) -> Result<Found, Refusal> {
         let source = &self.source;
         self.refuse_information_schema()?;
-        let home = source.find(0, source.len(), &["FROM"]).is_some()
-            || !matches!(self.kind, StatementKind::Query)
-            || self.traits.assigns_user_variables
-            || source.calls(&select::STATEFUL).is_some();
+        // A FROM within parentheses may be a subquery's.
+        let reads = (0..source.len()).any(|token| source.is_any(token, &["FROM", "TABLE"]));
+        let home = reads || !matches!(self.kind, StatementKind::Query) || self.needs_home();
         Ok(Found::pass(if home { Target::Home } else { Target::Any }))
+    }
+
+    /// Whether a statement that every shard could answer uses what only one server has.
+    fn needs_home(&self) -> bool {
+        self.traits.assigns_user_variables
+            || self.source.calls(&select::STATEFUL).is_some()
+            || calls_unknown(&self.source)
     }
 
     /// Plans a statement whose tree is known.
@@ -114,10 +121,7 @@ impl Reading<'_> {
     /// Broadcast tables, perhaps beside unsharded ones.
     fn broadcast(&self, analysis: &Analysis) -> Result<Found, Refusal> {
         if !self.traits.writes {
-            let home = analysis.unsharded
-                || self.traits.locks
-                || self.traits.assigns_user_variables
-                || self.source.calls(&select::STATEFUL).is_some();
+            let home = analysis.unsharded || self.traits.locks || self.needs_home();
             return Ok(Found::pass(if home { Target::Home } else { Target::Any }));
         }
         let Some(table) = analysis.uses.first().map(|it| &it.table) else {
