@@ -30,7 +30,7 @@ const SUPERVISOR_CONTAINER: &str = "remora-supervisor";
 /// A large server takes minutes to end in order.
 const TERMINATION_GRACE: i64 = 300;
 /// Recovery after a crash may take long, and must not be cut short: an hour.
-const STARTUP_PROBES: i32 = 720;
+const STARTUP_PROBES: i32 = 3600;
 
 /// The template of a shard's pods.
 pub(super) fn template(
@@ -134,7 +134,7 @@ fn mysql(cluster: &ShardingCluster, images: &Images, shard: u16) -> Container {
         ports: Some(vec![port("mysqld", SERVER_PORT)]),
         resources: Some(resources(&cluster.spec.mysql.resources)),
         startup_probe: Some(Probe {
-            period_seconds: Some(5),
+            period_seconds: Some(1),
             failure_threshold: Some(STARTUP_PROBES),
             ..probe("live", 2)
         }),
@@ -145,9 +145,11 @@ fn mysql(cluster: &ShardingCluster, images: &Images, shard: u16) -> Container {
             failure_threshold: Some(6),
             ..probe("live", 5)
         }),
+        // Often, so that a server that was restarted is soon ready again; patient, so that a
+        // busy node does not take it for dead.
         readiness_probe: Some(Probe {
             period_seconds: Some(1),
-            failure_threshold: Some(2),
+            failure_threshold: Some(3),
             ..probe("ready", 2)
         }),
         security_context: Some(container_security()),
