@@ -43,7 +43,7 @@ impl Reading<'_> {
         let source = &self.source;
         let is = |name: String| name.eq_ignore_ascii_case(NAME);
         let current = self.context.database.clone().is_some_and(is);
-        let reads = source.find(0, source.len(), &["FROM"]).is_some();
+        let reads = (0..source.len()).any(|token| source.is(token, "FROM"));
         let table = (0..source.len())
             .find(|token| {
                 source.name(*token).is_some_and(is)

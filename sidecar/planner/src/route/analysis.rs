@@ -4,7 +4,7 @@
 use std::ops::Range;
 use std::sync::Arc;
 
-use sqlparser::ast::{Expr, Statement};
+use sqlparser::ast::{Expr, Select, Statement};
 
 use crate::Refusal;
 use crate::catalog::{Catalog, Table};
@@ -13,6 +13,7 @@ use crate::text::Source;
 
 use super::conditions::Conditions;
 use super::joins::{self, JoinKind, JoinNode};
+use super::membership::{self, Membership};
 use super::scope::{Block, TableUse, column_in};
 use super::{Pins, Route, walk};
 
@@ -79,6 +80,8 @@ pub(super) struct Analyzer<'c> {
     pub(super) columns: Vec<ColumnRef>,
     /// Pairs of uses whose keys are equal wherever their rows meet.
     pairs: Vec<(usize, usize)>,
+    /// Subqueries that keys are looked up in.
+    memberships: Vec<Membership>,
     /// For each use where its own block's conditions find rows.
     routes: Vec<Route>,
     /// The last tokens of relations' names: those the parser saw, those that blocks know.
@@ -109,6 +112,7 @@ pub(crate) fn analyze(
         names: Vec::new(),
         columns: Vec::new(),
         pairs: Vec::new(),
+        memberships: Vec::new(),
         routes: Vec::new(),
         seen: Vec::new(),
         known: Vec::new(),
@@ -148,6 +152,8 @@ impl Analyzer<'_> {
         let pairs = self.block_pairs(block, joins, selection);
         self.pairs.extend(pairs);
         let inner = joins.iter().all(|join| join.kind == JoinKind::Inner);
+        let looked_up = membership::memberships(self, block, selection, !inner);
+        self.memberships.extend(looked_up);
         let on = joins.iter().filter(|_| inner).filter_map(|join| join.on);
         let conditions: Vec<&Expr> = selection.into_iter().chain(on).collect();
         self.routes.resize_with(self.uses.len(), || Route::All);
@@ -171,6 +177,12 @@ impl Analyzer<'_> {
                 };
             }
         }
+    }
+
+    /// Notes what the select list of a block says.
+    pub(super) fn read_select(&mut self, block: usize, select: &Select) {
+        let pairs = membership::pairs(self, block, select, &self.memberships);
+        self.pairs.extend(pairs);
     }
 
     /// The sharded uses among some tables of a block.

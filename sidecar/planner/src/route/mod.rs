@@ -7,6 +7,7 @@ mod analysis;
 mod conditions;
 mod eval;
 mod joins;
+mod membership;
 mod scope;
 mod walk;
 

@@ -68,7 +68,8 @@ impl Visitor for Walker<'_, '_> {
     }
 
     fn pre_visit_select(&mut self, select: &Select) -> ControlFlow<Self::Break> {
-        self.block(&select.from, select.selection.as_ref());
+        let block = self.block(&select.from, select.selection.as_ref());
+        self.analyzer.read_select(block, select);
         for item in &select.projection {
             if let SelectItem::QualifiedWildcard(
                 SelectItemQualifiedWildcardKind::ObjectName(name),

@@ -11,6 +11,10 @@ SELECT p.order_id, COUNT(*) FROM orders o LEFT JOIN payment p ON o.id = p.order_
 SELECT o.id FROM orders o WHERE EXISTS (SELECT 1 FROM payment p WHERE p.order_id = o.id AND p.kind = 'card')
 SELECT o.id FROM orders o JOIN payment p ON o.id = p.order_id AND (o.id = 1 OR p.order_id = 2)
 SELECT a.id FROM orders a JOIN orders b ON a.id = b.id JOIN payment p ON p.order_id = b.id WHERE a.id = 3
+SELECT o.id FROM orders o WHERE o.id IN (SELECT order_id FROM payment WHERE kind = 'card') AND o.amount > 1
+SELECT o.id FROM orders o WHERE o.id NOT IN (SELECT p.order_id FROM payment p)
+DELETE FROM orders WHERE id IN (SELECT order_id FROM payment WHERE kind = 'x') AND id = 1
+SELECT id, (SELECT SUM(paid) FROM payment WHERE order_id = orders.id) FROM orders
 ## broadcast
 SELECT o.id, c.title FROM orders o JOIN country c ON o.country = c.code WHERE o.id = 1
 SELECT o.id, c.title FROM orders o JOIN country c ON o.country = c.code ORDER BY c.title, o.id
@@ -35,3 +39,9 @@ SELECT a AS k FROM (SELECT COUNT(*) AS a FROM orders) t
 SELECT d.id FROM (SELECT id FROM orders LIMIT 1) d
 SELECT 1 FROM country WHERE code IN (SELECT country FROM orders)
 WITH x AS (SELECT COUNT(*) FROM orders) SELECT * FROM x
+SELECT o.id FROM orders o WHERE o.id IN (SELECT MAX(order_id) FROM payment)
+SELECT o.id FROM orders o WHERE o.id IN (SELECT order_id FROM payment GROUP BY kind)
+SELECT o.id FROM orders o WHERE o.id IN (SELECT id FROM payment)
+SELECT o.id FROM orders o LEFT JOIN payment q ON q.order_id = o.id WHERE q.order_id NOT IN (SELECT p.order_id FROM payment p)
+SELECT o.id FROM orders o WHERE o.id IN (SELECT order_id FROM payment) OR o.amount = 1
+SELECT o.id FROM orders o WHERE o.id NOT IN (SELECT p.order_id FROM orders q LEFT JOIN payment p ON p.order_id = q.id)

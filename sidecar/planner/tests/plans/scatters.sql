@@ -103,4 +103,3 @@ SELECT * FROM payment
 SELECT (SELECT MAX(paid) FROM payment) FROM orders
 (SELECT * FROM orders) ORDER BY id
 SELECT /*!80000 id, */ amount FROM orders
-SELECT * FROM orders WHERE id IN (SELECT order_id FROM payment)
