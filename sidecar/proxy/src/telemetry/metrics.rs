@@ -17,7 +17,7 @@ type Label = Vec<(&'static str, String)>;
 
 /// The way a statement took.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub enum Route {
+pub enum Way {
     /// One shard, relayed.
     Single,
     /// Read from several places and merged.
@@ -30,12 +30,12 @@ pub enum Route {
     Local,
 }
 
-const ROUTES: [(Route, &str); 5] = [
-    (Route::Single, "single"),
-    (Route::Scatter, "scatter"),
-    (Route::Write, "write"),
-    (Route::Ddl, "ddl"),
-    (Route::Local, "local"),
+const WAYS: [(Way, &str); 5] = [
+    (Way::Single, "single"),
+    (Way::Scatter, "scatter"),
+    (Way::Write, "write"),
+    (Way::Ddl, "ddl"),
+    (Way::Local, "local"),
 ];
 
 /// All metrics of a process.
@@ -46,7 +46,7 @@ pub struct Metrics {
     connections: Counter,
     denied: Counter,
     commands: [Counter; CommandKind::ALL.len()],
-    latencies: [Latencies; ROUTES.len()],
+    latencies: [Latencies; WAYS.len()],
     errors: [Counter; ErrorClass::ALL.len()],
     plan_hits: Counter,
     plan_misses: Counter,
@@ -125,7 +125,7 @@ impl Default for Metrics {
             connections,
             denied,
             commands: CommandKind::ALL.map(|kind| series(&commands, "command", kind.label())),
-            latencies: ROUTES.map(|(_, label)| series(&latencies, "route", label)),
+            latencies: WAYS.map(|(_, label)| series(&latencies, "route", label)),
             errors: ErrorClass::ALL.map(|class| series(&errors, "class", class.label())),
             plan_hits: series(&plans, "result", "hit"),
             plan_misses: series(&plans, "result", "miss"),
@@ -174,7 +174,7 @@ impl Metrics {
     }
 
     /// A statement was answered.
-    pub fn statement(&self, route: Route, took: Duration) {
+    pub fn statement(&self, route: Way, took: Duration) {
         self.latencies[route as usize].observe(took);
     }
 
@@ -238,7 +238,7 @@ mod tests {
         let client = metrics.connected();
         metrics.command(CommandKind::Query, 12);
         metrics.sent(100);
-        metrics.statement(Route::Scatter, Duration::from_millis(1));
+        metrics.statement(Way::Scatter, Duration::from_millis(1));
         metrics.error(1062);
         metrics.planned(true);
         let backend = metrics.backend_connected(1);
@@ -264,8 +264,8 @@ mod tests {
         for (number, class) in ErrorClass::ALL.into_iter().enumerate() {
             assert_eq!(class as usize, number);
         }
-        for (number, (route, _)) in ROUTES.into_iter().enumerate() {
-            assert_eq!(route as usize, number);
+        for (number, (way, _)) in WAYS.into_iter().enumerate() {
+            assert_eq!(way as usize, number);
         }
     }
 }
