@@ -9,6 +9,7 @@ pub mod act;
 pub mod build;
 pub mod ca_bundle;
 pub mod certificates;
+pub mod check;
 pub mod classify;
 pub mod conditions;
 pub mod copies;

@@ -2,7 +2,7 @@
 
 use anyhow::Context;
 use clap::{Parser, Subcommand};
-use remora_operator::{LogFormat, Settings, run};
+use remora_operator::{LogFormat, Settings, check, run};
 use tokio::signal::unix::{SignalKind, signal};
 use tokio_util::sync::CancellationToken;
 use tracing_subscriber::EnvFilter;
@@ -19,11 +19,23 @@ struct Arguments {
 enum Command {
     /// Runs until SIGTERM.
     Run(Box<Settings>),
+    /// Says whether the operator is reached through its Services; `helm test` runs it.
+    Check(check::Targets),
 }
 
 #[tokio::main]
 async fn main() -> anyhow::Result<()> {
-    let Command::Run(settings) = Arguments::parse().command;
+    match Arguments::parse().command {
+        Command::Run(settings) => serve(*settings).await,
+        Command::Check(targets) => {
+            log(LogFormat::Text);
+            let checked = check::check(&targets).await;
+            checked.context("the operator cannot be reached")
+        }
+    }
+}
+
+async fn serve(settings: Settings) -> anyhow::Result<()> {
     log(settings.log_format);
     rustls::crypto::aws_lc_rs::default_provider()
         .install_default()
@@ -40,9 +52,7 @@ async fn main() -> anyhow::Result<()> {
         tracing::info!("stopping");
         stopper.cancel();
     });
-    run(*settings, stop)
-        .await
-        .context("the operator cannot run")
+    run(settings, stop).await.context("the operator cannot run")
 }
 
 fn log(format: LogFormat) {
