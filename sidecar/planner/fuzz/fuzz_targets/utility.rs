@@ -4,8 +4,8 @@
 use libfuzzer_sys::fuzz_target;
 use remora_planner::lexer::SqlMode;
 use remora_planner::utility::{
-    Assignment, Described, Span, TableName, classify, ddl, describe, kill, load_data, lock_tables,
-    maintenance, prepared, set, set_value, show, transaction, use_database,
+    Assignment, Described, Span, TableName, classify, ddl, describe, prepared, set, set_value, show,
+    transaction, use_database,
 };
 
 fuzz_target!(|sql: &[u8]| {
@@ -14,7 +14,6 @@ fuzz_target!(|sql: &[u8]| {
     let table = |name: TableName| within(name.span());
     let _ = classify(sql, mode);
     let _ = transaction(sql, mode);
-    let _ = kill(sql, mode);
     let _ = prepared(sql, mode);
     if let Ok(database) = use_database(sql, mode) {
         within(database);
@@ -39,14 +38,5 @@ fuzz_target!(|sql: &[u8]| {
         let names = [ddl.names, ddl.new_names, ddl.references, ddl.others];
         names.into_iter().flatten().chain(ddl.on).chain(ddl.like).for_each(table);
         assert!(ddl.query.is_none_or(|at| (at as usize) < sql.len()));
-    }
-    for locked in lock_tables(sql, mode).unwrap_or_default() {
-        table(locked.table);
-    }
-    if let Ok(found) = maintenance(sql, mode) {
-        found.tables.into_iter().for_each(table);
-    }
-    if let Ok(found) = load_data(sql, mode) {
-        table(found.table);
     }
 });

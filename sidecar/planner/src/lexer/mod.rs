@@ -23,7 +23,7 @@ mod token;
 pub use literal::{bit_literal, hex_literal, identifier, integer_literal, string_literal};
 pub use mode::SqlMode;
 pub use scan::{Lexer, SERVER_VERSION_ID};
-pub use split::{Complexity, Statements, complexity, shadow};
+pub use split::{Complexity, Statements, complexity};
 pub use token::{Token, TokenKind};
 
 #[cfg(test)]

@@ -1,4 +1,4 @@
-//! Views of a whole text: its statements, its code without comments, its depth.
+//! Views of a whole text: its statements, its depth.
 
 use std::ops::Range;
 
@@ -82,19 +82,6 @@ impl ProgramHeader {
             _ => {}
         }
     }
-}
-
-/// A copy of `sql`, as long as it, in which only the tokens are left and all else is blank:
-/// comments, hints and the marks of version comments. Places in it are places in `sql`.
-#[must_use]
-pub fn shadow(sql: &[u8], mode: SqlMode) -> Vec<u8> {
-    let mut copy = vec![b' '; sql.len()];
-    for token in Lexer::new(sql, mode) {
-        if token.kind != TokenKind::Hint {
-            copy[token.range()].copy_from_slice(token.text(sql));
-        }
-    }
-    copy
 }
 
 /// How deep a parser that recurses would get.

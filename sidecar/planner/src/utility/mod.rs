@@ -1,5 +1,4 @@
-//! Small parsers for the statements that are forwarded as they are, answered by the proxy,
-//! or too long for a general parser.
+//! Small parsers for the statements that are forwarded as they are or answered by the proxy.
 //!
 //! Each reads one statement (without another behind its `;`) and gives places in the text.
 //! What is not understood as a whole is [`Unparsed`]: the caller refuses it or lets it
@@ -8,26 +7,20 @@
 mod cursor;
 mod ddl;
 mod describe;
-mod insert;
 mod kind;
 mod session;
 mod set;
 mod show;
 mod span;
-mod tables;
 mod transaction;
 
 pub use ddl::{Ddl, DdlObject, DdlVerb, ddl};
 pub use describe::{Described, describe};
-pub use insert::{Insert, InsertRow, InsertSource, insert};
 pub use kind::{StatementKind, classify};
-pub use session::{Kill, Prepared, PreparedText, kill, prepared, use_database};
+pub use session::{Prepared, PreparedText, prepared, use_database};
 pub use set::{Assignment, Scope, SetValue, set, set_value};
 pub use show::{Filter, Show, ShowKind, show};
 pub use span::{Span, TableName, Unparsed};
-pub use tables::{
-    LoadData, LockedTable, Maintenance, MaintenanceVerb, load_data, lock_tables, maintenance,
-};
 pub use transaction::{
     AccessMode, Completion, Isolation, Transaction, TransactionScope, transaction,
 };

@@ -1,8 +1,8 @@
-//! USE, KILL, and prepared statements by name.
+//! USE, and prepared statements by name.
 
 use super::cursor::Cursor;
 use super::span::{Span, Unparsed};
-use crate::lexer::{SqlMode, TokenKind, integer_literal};
+use crate::lexer::{SqlMode, TokenKind};
 
 /// The database of a USE.
 ///
@@ -14,33 +14,6 @@ pub fn use_database(sql: &[u8], mode: SqlMode) -> Result<Span, Unparsed> {
     let database = cursor.name()?;
     cursor.expect_end()?;
     Ok(database)
-}
-
-/// A KILL of one connection, or of its statement only.
-#[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub struct Kill {
-    /// KILL QUERY: the connection lives on.
-    pub query_only: bool,
-    /// The connection, where a plain number says it.
-    pub id: Option<u64>,
-}
-
-/// Reads a KILL.
-///
-/// # Errors
-/// [`Unparsed`] where it is not of MySQL's grammar.
-pub fn kill(sql: &[u8], mode: SqlMode) -> Result<Kill, Unparsed> {
-    let mut cursor = Cursor::new(sql, mode);
-    cursor.expect_word("KILL")?;
-    let query_only = cursor.word("QUERY");
-    if !query_only {
-        cursor.word("CONNECTION");
-    }
-    let expression = cursor.rest()?.ok_or(Unparsed)?;
-    Ok(Kill {
-        query_only,
-        id: integer_literal(expression.text(sql)),
-    })
 }
 
 /// A statement of SQL's own prepared statements.

@@ -1,42 +1,5 @@
 use super::super::*;
-use super::{MODE, table, text};
-
-#[test]
-fn tables_are_found_in_locks_loads_and_upkeep() {
-    let sql = "LOCK TABLES t AS x READ, shop.u WRITE, v y READ LOCAL";
-    let locked: Vec<_> = lock_tables(sql.as_bytes(), MODE)
-        .unwrap()
-        .into_iter()
-        .map(|l| (table(sql, l.table), l.alias.map(|s| text(sql, s)), l.write))
-        .collect();
-    let expected = [
-        ("t", Some("x"), false),
-        ("shop.u", None, true),
-        ("v", Some("y"), false),
-    ];
-    assert_eq!(locked, expected.map(|(t, a, w)| (t.to_owned(), a, w)));
-
-    let sql = "ANALYZE LOCAL TABLE a, shop.b UPDATE HISTOGRAM ON c";
-    let found = maintenance(sql.as_bytes(), MODE).unwrap();
-    assert_eq!(found.verb, MaintenanceVerb::Analyze);
-    assert_eq!(
-        found
-            .tables
-            .iter()
-            .map(|t| table(sql, *t))
-            .collect::<Vec<_>>(),
-        ["a", "shop.b"]
-    );
-    assert_eq!(
-        found.options.map(|s| text(sql, s)),
-        Some("UPDATE HISTOGRAM ON c")
-    );
-
-    let sql = "LOAD DATA LOCAL INFILE 'x' REPLACE INTO TABLE shop.t FIELDS TERMINATED BY ','";
-    let found = load_data(sql.as_bytes(), MODE).unwrap();
-    assert!(found.local);
-    assert_eq!(table(sql, found.table), "shop.t");
-}
+use super::{MODE, table};
 
 #[test]
 fn definitions_give_their_names() {

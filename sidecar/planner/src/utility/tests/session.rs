@@ -147,23 +147,8 @@ fn transactions_are_read_with_their_options() {
 }
 
 #[test]
-fn kill_use_and_prepared_statements() {
+fn use_and_prepared_statements() {
     let sql = |sql: &'static str| sql.as_bytes();
-    assert_eq!(
-        kill(sql("KILL QUERY 12"), MODE),
-        Ok(Kill {
-            query_only: true,
-            id: Some(12)
-        })
-    );
-    assert_eq!(
-        kill(sql("KILL CONNECTION @a"), MODE),
-        Ok(Kill {
-            query_only: false,
-            id: None
-        })
-    );
-    assert_eq!(kill(sql("KILL"), MODE), Err(Unparsed));
     assert_eq!(
         use_database(sql("USE `a b`"), MODE).map(|s| s.name(sql("USE `a b`")).into_owned()),
         Ok(b"a b".to_vec())
