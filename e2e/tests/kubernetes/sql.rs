@@ -1,7 +1,7 @@
 //! MySQL connections from this machine into pods of the node, as `kubectl port-forward` has them.
 
 use std::io::{BufRead as _, BufReader};
-use std::process::{Child, Stdio};
+use std::process::{Child, ChildStdout, Stdio};
 
 use anyhow::{Context as _, Result, bail};
 use mysql_async::prelude::Queryable;
@@ -14,6 +14,8 @@ pub(crate) struct PodMysql {
     connection: Conn,
     runtime: Runtime,
     forward: Child,
+    /// kubectl reports every connection, and ends when nobody reads it.
+    _reports: BufReader<ChildStdout>,
 }
 
 /// What a statement gave: rows, or the number and text of an error.
@@ -41,7 +43,8 @@ impl PodMysql {
             .spawn()?;
         let output = forward.stdout.take().context("no output of port-forward")?;
         let mut line = String::new();
-        BufReader::new(output).read_line(&mut line)?;
+        let mut reports = BufReader::new(output);
+        reports.read_line(&mut line)?;
         let Some(local) = line
             .strip_prefix("Forwarding from 127.0.0.1:")
             .and_then(|rest| rest.split(' ').next())
@@ -67,6 +70,7 @@ impl PodMysql {
                 connection,
                 runtime,
                 forward,
+                _reports: reports,
             }),
             Err(error) => {
                 let _gone = forward.kill();

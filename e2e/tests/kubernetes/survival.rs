@@ -145,12 +145,18 @@ fn shard_down(cluster: &Kubernetes, _: &Images) -> Result<()> {
         &["get", "pod", &pod, "-o", "jsonpath={.status.podIP}"],
     )?;
     let rule = |verb: &str| -> Result<()> {
-        for side in ["-s", "-d"] {
+        // From and to pods, and from and to the kubelet, whose probes fail then.
+        for (chain, side) in [
+            ("FORWARD", "-s"),
+            ("FORWARD", "-d"),
+            ("INPUT", "-s"),
+            ("OUTPUT", "-d"),
+        ] {
             let mut command = cluster.inside("iptables")?;
             let status = command
-                .args([verb, "FORWARD", side, &address, "-j", "DROP"])
+                .args(["-w", verb, chain, side, &address, "-j", "DROP"])
                 .status()?;
-            ensure!(status.success(), "iptables {verb} {side} {status}");
+            ensure!(status.success(), "iptables {verb} {chain} {side} {status}");
         }
         Ok(())
     };
