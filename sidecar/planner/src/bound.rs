@@ -6,6 +6,7 @@ use remora_crds::layout::{ShardIndex, Slot};
 use remora_merge::MergeSpec;
 
 use crate::Refusal;
+use crate::keys::Charset;
 use crate::utility::StatementKind;
 
 /// One statement for one server.
@@ -181,8 +182,12 @@ pub enum Param<'a> {
     UInt(u64),
     /// FLOAT or DOUBLE.
     Double(f64),
-    /// A string, BLOB or DECIMAL, in the client's character set.
+    /// A string, in the client's character set.
     Bytes(&'a [u8]),
+    /// A BLOB or a binary string.
+    Binary(&'a [u8]),
+    /// A DECIMAL, as text.
+    Decimal(&'a str),
     /// A date.
     Date {
         /// Year.
@@ -221,6 +226,9 @@ pub struct BindInput<'a> {
     /// As many values as [`Plan::generated_values_needed`](crate::Plan::generated_values_needed)
     /// asked for.
     pub generated: &'a [u64],
+    /// What the client's strings among the parameters are encoded in now; `None`: as literals
+    /// are, by the context. (A statement keeps the context it was prepared in.)
+    pub charset: Option<Charset>,
     /// Values that belong to the session rather than to a server.
     pub session: SessionValues,
 }

@@ -108,17 +108,8 @@ pub(crate) fn plan(
         traits,
     };
     reading.refuse_physical_schemas()?;
-    if invalid && let Some(table) = reading.mentioned() {
-        return Err(Refusal {
-            code: 1064,
-            state: *b"42000",
-            message: format!(
-                "You have an error in your SQL syntax: a token near {} is not valid",
-                table.name
-            ),
-        });
-    }
     let mut pins = Pins::default();
+    // MySQL refuses it whatever the rest is, and says why.
     let mut found = if invalid {
         Found::pass(Target::Home)
     } else {
@@ -194,6 +185,9 @@ impl<'a> Reading<'a> {
             K::Handler => self.home("HANDLER"),
             K::LockTables => self.home("LOCK TABLES"),
             K::Maintenance => self.home("ANALYZE, OPTIMIZE, CHECK, REPAIR or CHECKSUM TABLE"),
+            K::Diagnostics if self.source.is(0, "GET") => Err(Refusal::unsupported(
+                "GET DIAGNOSTICS is not supported yet; use SHOW WARNINGS or ROW_COUNT()",
+            )),
             K::Flush | K::Diagnostics | K::Help | K::Unknown => self.home("this statement"),
             K::Xa => Err(Refusal::unsupported(
                 "XA statements are not supported yet; use BEGIN and COMMIT",

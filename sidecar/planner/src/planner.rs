@@ -191,6 +191,7 @@ impl Planned {
             frame: self.frame(sql),
             mode: context.sql_mode,
             charset: context.charset,
+            param_charset: input.charset.unwrap_or(context.charset),
             params: input.params,
         }
     }

@@ -50,6 +50,14 @@ impl Reading<'_> {
         self.traits.assigns_user_variables
             || self.source.calls(&select::STATEFUL).is_some()
             || calls_unknown(&self.source)
+            || self.asks_for_other_database()
+    }
+
+    /// Whether DATABASE() is asked for while it is one that only the first shard has.
+    fn asks_for_other_database(&self) -> bool {
+        let current = self.context.database.as_deref();
+        current.is_some_and(|name| name != self.catalog.database())
+            && self.source.calls(&["DATABASE", "SCHEMA"]).is_some()
     }
 
     /// Plans a statement whose tree is known.
@@ -92,6 +100,12 @@ impl Reading<'_> {
                 "a sharded table and a table that the manifest does not name cannot be used in \
                  one statement yet; read them one after the other, or declare the latter \
                  broadcast",
+            ));
+        }
+        if self.asks_for_other_database() {
+            return Err(Refusal::unsupported(
+                "DATABASE() beside sharded tables is only supported in their own database; USE \
+                 it, or ask for DATABASE() alone",
             ));
         }
         let several = self.several(tree, &analysis, pins)?;

@@ -40,6 +40,9 @@ impl Traits {
                 || source.are(token, &["LOCK", "IN", "SHARE", "MODE"])
         });
         let into = last.is_some() && matches!(kind, K::Query | K::With) && any(&["INTO"]);
+        let temporary = source.is(1, "TEMPORARY");
+        // An OUT parameter, a column of a file.
+        let hands_out = matches!(kind, K::Call | K::Load);
         let reads_rows = matches!(kind, K::Query | K::With);
         Self {
             writes: matches!(
@@ -47,12 +50,14 @@ impl Traits {
                 K::Insert | K::Replace | K::Update | K::Delete | K::Load | K::Ddl | K::Call
             ) || kind == K::With && any(&["UPDATE", "DELETE"]) && !locks,
             locks: reads_rows && locks,
-            implicit_commit: matches!(
-                kind,
-                K::Ddl | K::LockTables | K::Maintenance | K::Account | K::Flush
-            ),
+            implicit_commit: !temporary
+                && matches!(
+                    kind,
+                    K::Ddl | K::LockTables | K::Maintenance | K::Account | K::Flush
+                ),
             reads_user_variables: source.uses_variable(),
-            assigns_user_variables: kind != K::Set && (source.assigns_variable() || into),
+            assigns_user_variables: kind != K::Set
+                && (source.assigns_variable() || into || hands_out && source.uses_variable()),
             uses_last_insert_id: any(&["LAST_INSERT_ID", "IDENTITY"]),
             uses_connection_id: any(&["CONNECTION_ID"]),
             uses_row_count: any(&["ROW_COUNT"]),

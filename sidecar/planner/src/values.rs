@@ -11,7 +11,10 @@ use crate::text::Frame;
 pub(crate) struct Values<'a> {
     pub(crate) frame: Frame<'a>,
     pub(crate) mode: SqlMode,
+    /// How literals are encoded.
     pub(crate) charset: Charset,
+    /// How the parameters are encoded.
+    pub(crate) param_charset: Charset,
     /// The client's parameters; `None` in the text protocol.
     pub(crate) params: Option<&'a [Param<'a>]>,
 }
@@ -102,6 +105,7 @@ impl<'a> Values<'a> {
                 Param::Int(number) => Some(i128::from(*number)),
                 Param::UInt(number) => Some(i128::from(*number)),
                 Param::Bytes(text) => digits(text),
+                Param::Decimal(text) => digits(text.as_bytes()),
                 Param::Double(number) if number.fract() == 0.0 && number.abs() < 9e15 => {
                     Some(*number as i128)
                 }
@@ -152,8 +156,10 @@ impl<'a> Values<'a> {
                 Param::Double(number) => Constant::Float(number),
                 Param::Bytes(bytes) => Constant::Text {
                     bytes: bytes.into(),
-                    charset: self.charset,
+                    charset: self.param_charset,
                 },
+                Param::Binary(bytes) => Constant::Bytes(bytes.to_vec()),
+                Param::Decimal(text) => Constant::Decimal(text.into()),
                 Param::Date { year, month, day } => Constant::Date { year, month, day },
                 Param::DateTime {
                     year,

@@ -99,6 +99,15 @@ fn names_with_a_database_need_no_current_one() {
     check("qualified", &Context::default());
 }
 
+#[test]
+fn another_current_database_is_the_first_shards() {
+    let context = Context {
+        database: Some("other".to_owned()),
+        ..Context::default()
+    };
+    check("elsewhere", &context);
+}
+
 fn check(name: &str, context: &Context) {
     let catalog = shop::catalog();
     let planner = Planner::new(1 << 20);
@@ -137,6 +146,7 @@ fn planned(planner: &Planner, catalog: &Catalog, context: &Context, line: &str) 
             params: params.as_deref(),
             generated: &[],
             session,
+            charset: None,
         };
         let needed = planner.generated_values_needed(context, &planned, sql, &input);
         input.generated = &GENERATED[..needed.map_or(0, |needed| needed.count)];

@@ -78,8 +78,14 @@ impl InsertPlan {
                 ..
             } = row.generated
             {
-                let given = binding.values.integer(operand);
-                let given = given.and_then(|given| u64::try_from(given).ok());
+                // MySQL takes 0.0, 0x00 or '' for a wish too, and would make a value itself.
+                let Some(given) = binding.values.integer(operand) else {
+                    return Err(refused(
+                        &self.table,
+                        "a value of the generated column that is no whole number",
+                    ));
+                };
+                let given = u64::try_from(given).ok();
                 report.highest_explicit = report.highest_explicit.max(given);
             }
             rows.push(Chosen {

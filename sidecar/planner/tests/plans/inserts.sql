@@ -53,3 +53,8 @@ INSERT INTO orders (id) VALUES (1) ON DUPLICATE KEY UPDATE id = 5
 INSERT INTO country (code) VALUES ('DE')
 INSERT INTO country (code, number) VALUES (UUID(), 1)
 INSERT INTO orders PARTITION (p0) (id) VALUES (1)
+INSERT INTO orders (id, customer) VALUES (0.0, 'a')
+INSERT INTO orders (id, customer) VALUES (0x00, 'a')
+INSERT INTO orders (id, customer) VALUES ('', 'a')
+INSERT INTO account (name, id) VALUES ('Bob', 5.5)
+INSERT INTO country (code, number) VALUES ('DE', 0e0)

@@ -10,3 +10,5 @@ INSERT INTO orders (id) VALUES (1)
 SHOW CREATE TABLE shop.orders
 DROP TABLE shop.orders
 SELECT * FROM `shop`.`orders` WHERE id = 1
+SELECT DATABASE()
+SELECT DATABASE(), id FROM shop.orders WHERE id = 1
