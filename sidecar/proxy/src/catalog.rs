@@ -11,9 +11,9 @@ use remora_planner::{Catalog, CatalogBuilder, CatalogError, LoadedColumn};
 use tokio::sync::Mutex;
 use tokio::time::Instant;
 
-use crate::backend::BackendError;
-use crate::world::World;
+use crate::backend::{BackendError, Row};
 use crate::system::System;
+use crate::world::World;
 
 /// Errors of statements reload the catalog at most this often.
 const RELOAD_INTERVAL: Duration = Duration::from_secs(1);
@@ -25,7 +25,14 @@ static VERSION: AtomicU64 = AtomicU64::new(0);
 #[derive(Debug)]
 pub struct Catalogs {
     current: ArcSwap<Catalog>,
-    loaded: Mutex<Option<Instant>>,
+    loaded: Mutex<Loaded>,
+}
+
+/// What the shards said last.
+#[derive(Debug, Default)]
+struct Loaded {
+    at: Option<Instant>,
+    rows: Option<Vec<Row>>,
 }
 
 /// Why a catalog could not be loaded.
@@ -46,7 +53,10 @@ impl Catalogs {
     /// If the manifest was never validated.
     pub fn empty(spec: &ShardingClusterSpec) -> Result<Self, CatalogError> {
         let catalog = CatalogBuilder::new(spec).build(next_version())?;
-        Ok(Self { current: ArcSwap::from_pointee(catalog), loaded: Mutex::new(None) })
+        Ok(Self {
+            current: ArcSwap::from_pointee(catalog),
+            loaded: Mutex::default(),
+        })
     }
 
     /// The current catalog.
@@ -61,43 +71,66 @@ impl Catalogs {
     /// If none answers, or its tables contradict the manifest. The old catalog then stays.
     pub async fn reload(&self, system: &System, world: &World) -> Result<(), LoadError> {
         let mut loaded = self.loaded.lock().await;
-        self.reload_locked(system, world).await?;
-        *loaded = Some(Instant::now());
-        Ok(())
+        self.load_into(&mut loaded, system, world).await
     }
 
-    /// The same, unless that was done a moment ago.
+    /// The same, unless that was tried a moment ago.
     ///
     /// # Errors
     /// As [`reload`](Self::reload).
     pub async fn refresh(&self, system: &System, world: &World) -> Result<(), LoadError> {
         let mut loaded = self.loaded.lock().await;
-        if loaded.is_none_or(|at| at.elapsed() > RELOAD_INTERVAL) {
-            self.reload_locked(system, world).await?;
-            *loaded = Some(Instant::now());
+        if loaded.at.is_some_and(|at| at.elapsed() < RELOAD_INTERVAL) {
+            return Ok(());
         }
-        Ok(())
+        self.load_into(&mut loaded, system, world).await
     }
 
-    async fn reload_locked(&self, system: &System, world: &World) -> Result<(), LoadError> {
+    async fn load_into(
+        &self,
+        loaded: &mut Loaded,
+        system: &System,
+        world: &World,
+    ) -> Result<(), LoadError> {
         let spec = &world.snapshot.spec;
-        let sql = load_sql(spec);
-        let mut outcome = Err(BackendError::Connect { shard: 0, reason: "no shards".to_owned() });
-        for shard in 0..world.snapshot.shards.len() {
-            outcome = system.rows(world, shard, &sql).await;
-            if outcome.is_ok() {
-                break;
-            }
+        let rows = ask_any(system, world, &load_sql(spec)).await;
+        loaded.at = Some(Instant::now());
+        let rows = rows?;
+        // A new version voids all plans: not for what did not change.
+        if loaded.rows.as_ref() == Some(&rows) {
+            return Ok(());
         }
-        let columns = outcome?.into_iter().filter_map(|row| {
-            let texts = row.into_iter().map(|v| v.and_then(|v| String::from_utf8(v).ok()));
-            let row: [Option<String>; 7] = texts.collect::<Vec<_>>().try_into().ok()?;
+        let columns = rows.iter().filter_map(|row| {
+            let text = |value: &Option<Vec<u8>>| {
+                value
+                    .as_ref()
+                    .and_then(|v| String::from_utf8(v.clone()).ok())
+            };
+            let row: [Option<String>; 7] =
+                row.iter().map(text).collect::<Vec<_>>().try_into().ok()?;
             Some(LoadedColumn::from_row(row))
         });
-        let catalog = CatalogBuilder::new(spec).loaded(columns).build(next_version())?;
+        let catalog = CatalogBuilder::new(spec)
+            .loaded(columns)
+            .build(next_version())?;
         self.current.store(Arc::new(catalog));
+        loaded.rows = Some(rows);
         Ok(())
     }
+}
+
+async fn ask_any(system: &System, world: &World, sql: &str) -> Result<Vec<Row>, BackendError> {
+    let mut outcome = Err(BackendError::Connect {
+        shard: 0,
+        reason: "there are no shards".to_owned(),
+    });
+    for shard in 0..world.snapshot.shards.len() {
+        outcome = system.rows(world, shard, sql).await;
+        if outcome.is_ok() {
+            break;
+        }
+    }
+    outcome
 }
 
 fn next_version() -> u64 {

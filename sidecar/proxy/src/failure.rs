@@ -9,7 +9,7 @@ use crate::frontend::ClientError;
 
 /// Why a command did not do what it should.
 #[derive(Debug, thiserror::Error)]
-pub enum Failure {
+pub(crate) enum Failure {
     /// The client hears of it and goes on.
     #[error("{0}")]
     Answer(ErrPacket<'static>),
@@ -47,9 +47,7 @@ impl From<BackendError> for Failure {
             }
             BackendError::Lost { .. }
             | BackendError::Queued { .. }
-            | BackendError::Protocol { .. } => {
-                Self::Last(error.as_err_packet())
-            }
+            | BackendError::Protocol { .. } => Self::Last(error.as_err_packet()),
         }
     }
 }
@@ -62,7 +60,11 @@ impl From<Refusal> for Failure {
 
 impl From<MergeError> for Failure {
     fn from(error: MergeError) -> Self {
-        Self::Answer(ErrPacket::new(error.code(), error.sql_state(), error.to_string()))
+        Self::Answer(ErrPacket::new(
+            error.code(),
+            error.sql_state(),
+            error.to_string(),
+        ))
     }
 }
 

@@ -10,13 +10,13 @@ use remora_protocol::ErrPacket;
 use tokio::sync::Mutex;
 
 use crate::backend::BackendError;
-use crate::world::World;
 use crate::sequence::CREATE_SCHEMA;
 use crate::system::System;
+use crate::world::World;
 
 /// What is known of the shards' layouts: the fingerprint under which each was admitted.
 #[derive(Debug, Default)]
-pub struct LayoutGuard {
+pub(crate) struct LayoutGuard {
     admitted: Mutex<HashMap<usize, String>>,
 }
 
@@ -40,7 +40,7 @@ impl LayoutGuard {
     ///
     /// # Errors
     /// If it is another one, or the shard cannot be asked.
-    pub async fn admit(
+    pub(crate) async fn admit(
         &self,
         system: &System,
         world: &World,
@@ -48,10 +48,10 @@ impl LayoutGuard {
     ) -> Result<(), BackendError> {
         let wanted = LayoutDocument::of(&world.snapshot.spec);
         let fingerprint = wanted.fingerprint();
-        let mut admitted = self.admitted.lock().await;
-        if admitted.get(&shard) == Some(&fingerprint) {
+        if self.admitted.lock().await.get(&shard) == Some(&fingerprint) {
             return Ok(());
         }
+        // Not locked meanwhile: a shard that is down must not hold up those of another.
         match check(system, world, shard, &wanted).await {
             Ok(()) => {}
             Err(BackendError::Server { error, .. }) if DENIED.contains(&error.code) => {
@@ -59,7 +59,7 @@ impl LayoutGuard {
             }
             Err(error) => return Err(error),
         }
-        admitted.insert(shard, fingerprint);
+        self.admitted.lock().await.insert(shard, fingerprint);
         Ok(())
     }
 }
@@ -81,10 +81,15 @@ async fn check(
     let Some(row) = rows.into_iter().next() else {
         return write(system, world, shard, wanted).await;
     };
-    let mut texts = row.into_iter().map(|v| String::from_utf8(v.unwrap_or_default()));
+    let mut texts = row
+        .into_iter()
+        .map(|v| String::from_utf8(v.unwrap_or_default()));
     let (index, document) = (texts.next(), texts.next());
     if index != Some(Ok(shard.to_string())) {
-        return Err(refusal(shard, "its rows belong to another shard of the cluster"));
+        return Err(refusal(
+            shard,
+            "its rows belong to another shard of the cluster",
+        ));
     }
     let held = document
         .and_then(Result::ok)
@@ -94,7 +99,11 @@ async fn check(
         let reasons: Vec<String> = errors.iter().map(ToString::to_string).collect();
         refusal(shard, &reasons.join("; "))
     })?;
-    if next == held { Ok(()) } else { write(system, world, shard, &next).await }
+    if next == held {
+        Ok(())
+    } else {
+        write(system, world, shard, &next).await
+    }
 }
 
 async fn bootstrap(system: &System, world: &World, shard: usize) -> Result<(), BackendError> {
@@ -102,7 +111,10 @@ async fn bootstrap(system: &System, world: &World, shard: usize) -> Result<(), B
         system.run(world, shard, sql).await?;
     }
     let database = &world.snapshot.spec.database;
-    let make = format!("CREATE DATABASE IF NOT EXISTS `{}`", database.replace('`', "``"));
+    let make = format!(
+        "CREATE DATABASE IF NOT EXISTS `{}`",
+        database.replace('`', "``")
+    );
     system.run(world, shard, &make).await.map(drop)
 }
 
@@ -131,5 +143,8 @@ fn hex(bytes: &[u8]) -> String {
 
 fn refusal(shard: usize, reason: &str) -> BackendError {
     let message = format!("Shard {shard} is not served: {reason}");
-    BackendError::Server { shard, error: ErrPacket::new(1105, *b"HY000", message) }
+    BackendError::Server {
+        shard,
+        error: ErrPacket::new(1105, *b"HY000", message),
+    }
 }

@@ -22,12 +22,17 @@ impl Names {
     /// The names of a manifest.
     #[must_use]
     pub fn new(spec: &remora_crds::ShardingClusterSpec) -> Self {
-        let sliced = spec
-            .tables
-            .iter()
-            .any(|t| t.sharding.as_ref().is_some_and(|s| spec.tables_per_shard(s) > 1));
-        let prefix = sliced.then(|| Finder::new(format!("{}__", spec.database).as_bytes()).into_owned());
-        Self { database: spec.database.clone().into_bytes(), prefix }
+        let sliced = spec.tables.iter().any(|t| {
+            t.sharding
+                .as_ref()
+                .is_some_and(|s| spec.tables_per_shard(s) > 1)
+        });
+        let prefix =
+            sliced.then(|| Finder::new(format!("{}__", spec.database).as_bytes()).into_owned());
+        Self {
+            database: spec.database.clone().into_bytes(),
+            prefix,
+        }
     }
 
     /// The logical name of `schema`, where it is a physical one.
@@ -41,13 +46,17 @@ impl Names {
     /// Whether `text` may mention a physical schema, so that its answer may too.
     #[must_use]
     pub fn mentioned(&self, text: &[u8]) -> bool {
-        self.prefix.as_ref().is_some_and(|prefix| prefix.find(text).is_some())
+        self.prefix
+            .as_ref()
+            .is_some_and(|prefix| prefix.find(text).is_some())
     }
 
     /// `text` with logical names in place of physical ones.
     #[must_use]
     pub fn in_text<'a>(&self, text: &'a [u8]) -> Cow<'a, [u8]> {
-        let Some(prefix) = &self.prefix else { return Cow::Borrowed(text) };
+        let Some(prefix) = &self.prefix else {
+            return Cow::Borrowed(text);
+        };
         if prefix.find(text).is_none() {
             return Cow::Borrowed(text);
         }
@@ -71,9 +80,11 @@ impl Names {
 }
 
 /// An error with logical names.
-pub(crate) fn logical(world: &World, error: ErrPacket<'static>) -> ErrPacket<'static> {
-    let message = world.names.in_text(&error.message).into_owned().into();
-    ErrPacket { message, ..error }
+pub(crate) fn logical(world: &World, mut error: ErrPacket<'static>) -> ErrPacket<'static> {
+    if let Cow::Owned(text) = world.names.in_text(&error.message) {
+        error.message = text.into();
+    }
+    error
 }
 
 #[cfg(test)]
@@ -82,7 +93,10 @@ mod tests {
 
     fn shop() -> Names {
         let prefix = Some(Finder::new("shop__").into_owned());
-        Names { database: b"shop".to_vec(), prefix }
+        Names {
+            database: b"shop".to_vec(),
+            prefix,
+        }
     }
 
     #[test]
@@ -102,7 +116,10 @@ mod tests {
 
     #[test]
     fn without_slots_nothing_is_physical() {
-        let names = Names { database: b"shop".to_vec(), prefix: None };
+        let names = Names {
+            database: b"shop".to_vec(),
+            prefix: None,
+        };
         assert_eq!(names.logical(b"shop__0017"), None);
         assert!(!names.mentioned(b"SELECT * FROM shop__0017.t"));
         assert_eq!(&names.in_text(b"shop__0017")[..], b"shop__0017");

@@ -120,20 +120,26 @@ impl Proxy {
     /// The server version that clients are greeted with: MySQL's own.
     #[must_use]
     pub fn server_version(&self) -> String {
-        self.version.get().map_or_else(|| DEFAULT_VERSION.to_owned(), Clone::clone)
+        self.version
+            .get()
+            .map_or_else(|| DEFAULT_VERSION.to_owned(), Clone::clone)
     }
 
     /// Notes the version of a backend.
     pub fn saw_version(&self, version: &[u8]) {
         if self.version.get().is_none() {
             // Two sessions may see their first backend at once; they see the same version.
-            let _ = self.version.set(String::from_utf8_lossy(version).into_owned());
+            let _ = self
+                .version
+                .set(String::from_utf8_lossy(version).into_owned());
         }
     }
 
     /// A number for a new client's connection.
     pub fn next_connection_id(&self) -> u32 {
-        self.connections.fetch_add(1, Ordering::Relaxed).wrapping_add(1)
+        self.connections
+            .fetch_add(1, Ordering::Relaxed)
+            .wrapping_add(1)
     }
 
     /// Asks MySQL whether it knows this account, which the snapshot does not name.
@@ -219,7 +225,11 @@ impl Proxy {
                     let numbers = self.sequences.take(&self.system, world, NODES, 1).await?;
                     Ok(Snowflake::new(numbers.first().copied().unwrap_or_default()))
                 };
-                Ok(self.snowflake.get_or_try_init(number_node).await?.take(count))
+                Ok(self
+                    .snowflake
+                    .get_or_try_init(number_node)
+                    .await?
+                    .take(count))
             }
         }
     }

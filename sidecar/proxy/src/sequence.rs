@@ -4,13 +4,14 @@
 //! client's ROLLBACK never gives a value out twice.
 
 use std::collections::HashMap;
+use std::sync::Arc;
 
 use tokio::sync::Mutex;
 
 use crate::backend::BackendError;
-use crate::world::World;
 use crate::session::HOME;
 use crate::system::System;
+use crate::world::World;
 
 /// How many values a lease takes. A sidecar that ends leaves a gap of at most so many; a
 /// client that inserts row by row waits for shard 0 once in so many rows.
@@ -18,8 +19,8 @@ const BLOCK: u64 = 1000;
 
 /// The open blocks of this process.
 #[derive(Debug, Default)]
-pub struct Sequences {
-    blocks: Mutex<HashMap<String, Block>>,
+pub(crate) struct Sequences {
+    blocks: Mutex<HashMap<String, Arc<Mutex<Block>>>>,
 }
 
 /// Values that are leased and not given out.
@@ -30,45 +31,55 @@ struct Block {
 }
 
 impl Block {
-    /// Takes up to `count` values, in order.
-    fn take(&mut self, count: usize, out: &mut Vec<u64>) {
-        let wanted = u64::try_from(count).unwrap_or(u64::MAX);
-        let until = self.end.min(self.next.saturating_add(wanted));
-        out.extend(self.next..until);
-        self.next = until;
+    fn left(&self) -> u64 {
+        self.end - self.next
+    }
+
+    /// Adds a lease: behind what is left where it follows, else in its place.
+    fn extend(&mut self, first: u64, size: u64) {
+        if first != self.end {
+            self.next = first;
+        }
+        self.end = first.saturating_add(size);
+    }
+
+    /// Takes `count` values, in order.
+    fn take(&mut self, count: u64) -> Vec<u64> {
+        let first = self.next;
+        self.next = self.end.min(first.saturating_add(count));
+        (first..self.next).collect()
     }
 
     /// Forgets values up to `id`: a client used that one by itself.
     fn pass(&mut self, id: u64) {
-        self.next = self.next.max(id.saturating_add(1)).min(self.end.max(self.next));
+        self.next = self.next.max(id.saturating_add(1));
+        self.end = self.end.max(self.next);
     }
 }
 
 impl Sequences {
-    /// Gives `count` values for the key of `table`, in order, though not without gaps.
+    /// Gives `count` values for the key of `table`, one after the other without a gap: clients
+    /// reckon the keys of a statement's rows from the first.
     ///
     /// # Errors
     /// If a block must be leased and shard 0 cannot be reached.
-    pub async fn take(
+    pub(crate) async fn take(
         &self,
         system: &System,
         world: &World,
         table: &str,
         count: usize,
     ) -> Result<Vec<u64>, BackendError> {
-        let mut values = Vec::with_capacity(count);
+        let block = self.block(table).await;
         // Held while leasing: those who wait need the same block.
-        let mut blocks = self.blocks.lock().await;
-        let block = blocks.entry(table.to_owned()).or_default();
-        block.take(count, &mut values);
-        if values.len() < count {
-            let missing = count - values.len();
-            let size = BLOCK.max(u64::try_from(missing).unwrap_or(u64::MAX));
+        let mut block = block.lock().await;
+        let wanted = u64::try_from(count).unwrap_or(u64::MAX);
+        if block.left() < wanted {
+            let size = BLOCK.max(wanted);
             let first = lease(system, world, table, size).await?;
-            *block = Block { next: first, end: first.saturating_add(size) };
-            block.take(missing, &mut values);
+            block.extend(first, size);
         }
-        Ok(values)
+        Ok(block.take(wanted))
     }
 
     /// Lets no value up to `id` be given out any more: a client inserted that one itself.
@@ -76,21 +87,19 @@ impl Sequences {
     ///
     /// # Errors
     /// If shard 0 must hear of it and cannot be reached.
-    pub async fn pass(
+    pub(crate) async fn pass(
         &self,
         system: &System,
         world: &World,
         table: &str,
         id: u64,
     ) -> Result<(), BackendError> {
-        let mut blocks = self.blocks.lock().await;
-        let block = blocks.entry(table.to_owned()).or_default();
+        let block = self.block(table).await;
+        let mut block = block.lock().await;
         if id >= block.end {
             raise(system, world, table, id).await?;
-            *block = Block { next: id.saturating_add(1), end: id.saturating_add(1) };
-        } else {
-            block.pass(id);
         }
+        block.pass(id);
         Ok(())
     }
 
@@ -98,18 +107,27 @@ impl Sequences {
     ///
     /// # Errors
     /// If shard 0 cannot be reached.
-    pub async fn restart(
+    pub(crate) async fn restart(
         &self,
         system: &System,
         world: &World,
         table: &str,
     ) -> Result<(), BackendError> {
-        let mut blocks = self.blocks.lock().await;
+        let block = self.block(table).await;
+        let mut block = block.lock().await;
         let name = quoted(table);
         let delete = format!("DELETE FROM remora.sequence WHERE name = {name}");
         run(system, world, &delete).await?;
-        blocks.remove(table);
+        *block = Block::default();
         Ok(())
+    }
+
+    async fn block(&self, table: &str) -> Arc<Mutex<Block>> {
+        let mut blocks = self.blocks.lock().await;
+        match blocks.get(table) {
+            Some(block) => block.clone(),
+            None => blocks.entry(table.to_owned()).or_default().clone(),
+        }
     }
 }
 
@@ -177,10 +195,23 @@ mod tests {
     #[test]
     fn a_block_gives_its_values_once_and_in_order() {
         let mut block = Block { next: 5, end: 8 };
-        let mut values = Vec::new();
-        block.take(2, &mut values);
-        block.take(9, &mut values);
-        assert_eq!(values, [5, 6, 7]);
+        assert_eq!(block.take(2), [5, 6]);
+        assert_eq!(block.take(1), [7]);
+        assert_eq!(block.left(), 0);
+    }
+
+    #[test]
+    fn a_lease_that_follows_leaves_no_gap() {
+        let mut block = Block { next: 5, end: 8 };
+        block.extend(8, 10);
+        assert_eq!(block.take(4), [5, 6, 7, 8]);
+    }
+
+    #[test]
+    fn what_is_left_is_given_up_rather_than_values_with_a_gap() {
+        let mut block = Block { next: 5, end: 8 };
+        block.extend(1001, 10);
+        assert_eq!(block.take(2), [1001, 1002]);
     }
 
     #[test]
@@ -189,9 +220,9 @@ mod tests {
         block.pass(3);
         assert_eq!(block.next, 5);
         block.pass(41);
-        let mut values = Vec::new();
-        block.take(1, &mut values);
-        assert_eq!(values, [42]);
+        assert_eq!(block.take(1), [42]);
+        block.pass(200);
+        assert_eq!((block.next, block.left()), (201, 0));
     }
 
     #[test]

@@ -52,7 +52,10 @@ pub enum BackendTls {
 
 impl From<Credentials> for Account {
     fn from(c: Credentials) -> Self {
-        Self { name: c.name, password: c.password.into() }
+        Self {
+            name: c.name,
+            password: c.password.into(),
+        }
     }
 }
 
@@ -90,8 +93,16 @@ impl Snapshot {
             });
         }
         let first = topology.users.first().cloned();
-        let system = topology.system.or(first).ok_or(SnapshotError::NoUsers)?.into();
-        let users = topology.users.into_iter().map(|u| (u.name, u.password.into())).collect();
+        let system = topology
+            .system
+            .or(first)
+            .ok_or(SnapshotError::NoUsers)?
+            .into();
+        let users = topology
+            .users
+            .into_iter()
+            .map(|u| (u.name, u.password.into()))
+            .collect();
         Ok(Self {
             name: topology.metadata.name,
             uid,
@@ -107,7 +118,11 @@ impl Snapshot {
     /// The server of `shard` that takes writes, if it has one.
     #[must_use]
     pub fn primary(&self, shard: usize) -> Option<&Instance> {
-        self.shards.get(shard)?.instances.iter().find(|i| i.role == Role::Primary)
+        self.shards
+            .get(shard)?
+            .instances
+            .iter()
+            .find(|i| i.role == Role::Primary)
     }
 }
 
@@ -123,7 +138,10 @@ impl Snapshots {
     #[must_use]
     pub fn new(first: Snapshot) -> Self {
         let changed = watch::Sender::new(first.epoch);
-        Self { current: ArcSwap::from_pointee(first), changed }
+        Self {
+            current: ArcSwap::from_pointee(first),
+            changed,
+        }
     }
 
     /// The current snapshot.

@@ -12,7 +12,7 @@ const NODE_BITS: u32 = 10;
 
 /// The generator of one process.
 #[derive(Debug)]
-pub struct Snowflake {
+pub(crate) struct Snowflake {
     node: u64,
     last: Mutex<u64>,
 }
@@ -20,13 +20,18 @@ pub struct Snowflake {
 impl Snowflake {
     /// A generator for a node; of `node` the low ten bits count.
     #[must_use]
-    pub fn new(node: u64) -> Self {
-        Self { node: node & ((1 << NODE_BITS) - 1), last: Mutex::new(0) }
+    pub(crate) fn new(node: u64) -> Self {
+        Self {
+            node: node & ((1 << NODE_BITS) - 1),
+            last: Mutex::new(0),
+        }
     }
 
     /// Gives `count` values that grow.
-    pub fn take(&self, count: usize) -> Vec<u64> {
-        let since_epoch = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+    pub(crate) fn take(&self, count: usize) -> Vec<u64> {
+        let since_epoch = SystemTime::now()
+            .duration_since(UNIX_EPOCH)
+            .unwrap_or_default();
         let now = u64::try_from(since_epoch.as_millis()).unwrap_or(u64::MAX);
         self.take_at(now.saturating_sub(EPOCH), count)
     }
@@ -34,7 +39,10 @@ impl Snowflake {
     /// Time and counter are one number that never goes back: when the clock does, or a
     /// millisecond has no more values, it runs ahead of the clock.
     fn take_at(&self, millis: u64, count: usize) -> Vec<u64> {
-        let mut last = self.last.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+        let mut last = self
+            .last
+            .lock()
+            .unwrap_or_else(std::sync::PoisonError::into_inner);
         (0..count)
             .map(|_| {
                 *last = (millis << COUNTER_BITS).max(*last + 1);

@@ -19,7 +19,12 @@ impl System {
     ///
     /// # Errors
     /// If the shard cannot be reached, or MySQL refuses.
-    pub async fn rows(&self, world: &World, shard: usize, sql: &str) -> Result<Vec<Row>, BackendError> {
+    pub async fn rows(
+        &self,
+        world: &World,
+        shard: usize,
+        sql: &str,
+    ) -> Result<Vec<Row>, BackendError> {
         let mut backend = self.take(world, shard).await?;
         let rows = backend.rows(sql.as_bytes()).await?;
         self.put_back(backend).await;
@@ -40,7 +45,12 @@ impl System {
 
     /// Takes the resting connection, or opens one: callers do not wait for each other.
     async fn take(&self, world: &World, shard: usize) -> Result<Backend, BackendError> {
-        let resting = self.connections.lock().await.get_mut(shard).and_then(Option::take);
+        let resting = self
+            .connections
+            .lock()
+            .await
+            .get_mut(shard)
+            .and_then(Option::take);
         if let Some(mut backend) = resting
             && !backend.is_gone()
         {

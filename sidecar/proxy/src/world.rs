@@ -43,7 +43,13 @@ impl World {
         let names = Names::new(&snapshot.spec);
         let catalogs = Catalogs::empty(&snapshot.spec)?;
         let connector = BackendConnector::new(snapshot.backend_tls.clone())?;
-        Ok(Self { snapshot, names, catalogs, connector, metrics })
+        Ok(Self {
+            snapshot,
+            names,
+            catalogs,
+            connector,
+            metrics,
+        })
     }
 
     /// Opens a connection to the primary of `shard`.

@@ -73,7 +73,9 @@ impl Backend {
             self.forget_statements()?;
             described = self.describe(sql).await?;
         }
-        described.map(|d| d.statement).map_err(|error| BackendError::Server { shard, error })
+        described
+            .map(|d| d.statement)
+            .map_err(|error| BackendError::Server { shard, error })
     }
 
     /// Runs a query for the definitions of its columns; its rows are read and dropped.
@@ -98,7 +100,8 @@ impl Backend {
                 }
                 Ok(())
             });
-            step.await?.map_err(|source| BackendError::Protocol { shard, source })?;
+            step.await?
+                .map_err(|source| BackendError::Protocol { shard, source })?;
         }
         Ok(refused.map_or(Ok(described), Err))
     }
@@ -112,7 +115,9 @@ impl Backend {
         sql: &[u8],
     ) -> Result<Result<Described, ErrPacket<'static>>, BackendError> {
         let shard = self.shard;
-        let mut exchange = self.command(&Command::StmtPrepare(sql), Reply::Prepare).await?;
+        let mut exchange = self
+            .command(&Command::StmtPrepare(sql), Reply::Prepare)
+            .await?;
         exchange.surface_columns(true);
         let mut described = Described::default();
         let mut refused = None;
@@ -127,7 +132,8 @@ impl Backend {
                 }
                 Ok(())
             });
-            step.await?.map_err(|source| BackendError::Protocol { shard, source })?;
+            step.await?
+                .map_err(|source| BackendError::Protocol { shard, source })?;
         }
         drop(exchange);
         if let Some(error) = refused {

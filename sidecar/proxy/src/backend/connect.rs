@@ -42,7 +42,7 @@ pub struct Login {
 
 /// TLS for backends, built once for each snapshot.
 #[derive(Clone)]
-pub struct BackendConnector {
+pub(crate) struct BackendConnector {
     mode: BackendTls,
     tls: Arc<rustls::ClientConfig>,
 }
@@ -52,7 +52,7 @@ impl BackendConnector {
     ///
     /// # Errors
     /// If the certificate authorities are not valid.
-    pub fn new(mode: BackendTls) -> Result<Self, crate::net::TlsError> {
+    pub(crate) fn new(mode: BackendTls) -> Result<Self, crate::net::TlsError> {
         let tls = match &mode {
             BackendTls::Preferred => crate::net::accept_any_server()?,
             BackendTls::Verified(pem) => crate::net::verify_server(pem)?,
@@ -64,7 +64,7 @@ impl BackendConnector {
     ///
     /// # Errors
     /// If the server cannot be reached in time or refuses the login.
-    pub async fn connect(
+    pub(crate) async fn connect(
         &self,
         shard: usize,
         instance: &Instance,
@@ -73,7 +73,10 @@ impl BackendConnector {
         let attempt = self.attempt(shard, instance, login);
         match tokio::time::timeout(TIMEOUT, attempt).await {
             Ok(done) => done,
-            Err(_) => Err(BackendError::Connect { shard, reason: "timed out".to_owned() }),
+            Err(_) => Err(BackendError::Connect {
+                shard,
+                reason: "timed out".to_owned(),
+            }),
         }
     }
 
@@ -83,8 +86,10 @@ impl BackendConnector {
         instance: &Instance,
         login: Login,
     ) -> Result<Backend, BackendError> {
-        let refused =
-            |e: io::Error| BackendError::Connect { shard, reason: e.kind().to_string() };
+        let refused = |e: io::Error| BackendError::Connect {
+            shard,
+            reason: e.kind().to_string(),
+        };
         let tcp = TcpStream::connect((instance.host.as_str(), instance.port))
             .await
             .map_err(refused)?;
@@ -122,7 +127,10 @@ impl BackendConnector {
             match step {
                 ClientStep::Continue => {}
                 ClientStep::StartTls => {
-                    channel = self.secure(channel, &instance.host).await.map_err(refused)?;
+                    channel = self
+                        .secure(channel, &instance.host)
+                        .await
+                        .map_err(refused)?;
                     machine
                         .secured(&mut codec, &mut out)
                         .map_err(|e| BackendError::login(shard, e))?;
@@ -130,7 +138,13 @@ impl BackendConnector {
                     out.clear();
                 }
                 ClientStep::Done(identity) => {
-                    return Ok(Backend::new(shard, channel, codec, identity, login.database));
+                    return Ok(Backend::new(
+                        shard,
+                        channel,
+                        codec,
+                        identity,
+                        login.database,
+                    ));
                 }
             }
         }
@@ -146,7 +160,9 @@ impl BackendConnector {
         }
         let name = ServerName::try_from(host.to_owned())
             .map_err(|_| io::Error::from(io::ErrorKind::InvalidInput))?;
-        let tls = TlsConnector::from(self.tls.clone()).connect(name, tcp).await?;
+        let tls = TlsConnector::from(self.tls.clone())
+            .connect(name, tcp)
+            .await?;
         Ok(Channel::new(Stream::Tls(Box::new(tls.into()))))
     }
 }

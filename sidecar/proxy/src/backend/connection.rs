@@ -69,7 +69,10 @@ impl Backend {
             last_used: Instant::now(),
             queued: 0,
             holds_state: false,
-            applied: Applied { database, ..Applied::default() },
+            applied: Applied {
+                database,
+                ..Applied::default()
+            },
             counted: None,
         }
     }
@@ -175,7 +178,10 @@ impl Backend {
         if self.out.capacity() > LARGE_OUT {
             self.out = BytesMut::new();
         }
-        written.map_err(|source| BackendError::Lost { shard: self.shard, source })?;
+        written.map_err(|source| BackendError::Lost {
+            shard: self.shard,
+            source,
+        })?;
         let sequence = self.codec.sequence();
         for _ in 0..std::mem::take(&mut self.queued) {
             let shard = self.shard;
@@ -197,7 +203,11 @@ impl Backend {
     ) -> Result<Result<(), ErrPacket<'static>>, BackendError> {
         self.forget_statements()?;
         let command = Command::InitDb(name.as_bytes());
-        let finished = self.command(&command, Reply::Command).await?.finish().await?;
+        let finished = self
+            .command(&command, Reply::Command)
+            .await?
+            .finish()
+            .await?;
         match finished {
             Ok(_) => self.applied.database = Some(name.to_owned()),
             Err(error) => return Ok(Err(error)),
@@ -211,12 +221,20 @@ impl Backend {
     /// If the connection breaks or the server refuses.
     pub async fn reset(&mut self) -> Result<(), BackendError> {
         let shard = self.shard;
-        let reset = self.command(&Command::ResetConnection, Reply::Command).await?;
-        reset.finish().await?.map_err(|error| BackendError::Server { shard, error })?;
+        let reset = self
+            .command(&Command::ResetConnection, Reply::Command)
+            .await?;
+        reset
+            .finish()
+            .await?
+            .map_err(|error| BackendError::Server { shard, error })?;
         self.statements.clear();
         self.holds_state = false;
         let database = self.applied.database.take();
-        self.applied = Applied { database, ..Applied::default() };
+        self.applied = Applied {
+            database,
+            ..Applied::default()
+        };
         Ok(())
     }
 

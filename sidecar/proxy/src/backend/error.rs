@@ -55,7 +55,10 @@ impl BackendError {
         match error {
             LoginError::Server(error) => Self::Server { shard, error },
             LoginError::Protocol(source) => Self::Protocol { shard, source },
-            other => Self::Connect { shard, reason: other.to_string() },
+            other => Self::Connect {
+                shard,
+                reason: other.to_string(),
+            },
         }
     }
 

@@ -1,6 +1,8 @@
 //! One command under way on a backend, until its answer was read to the end.
 
-use remora_protocol::{ErrPacket, Event, Found, OkPacket, Reply, ReplyScanner, decode_end, payload};
+use remora_protocol::{
+    ErrPacket, Event, Found, OkPacket, Reply, ReplyScanner, decode_end, payload,
+};
 
 use super::{Backend, BackendError};
 
@@ -16,7 +18,11 @@ pub struct Exchange<'a> {
 impl<'a> Exchange<'a> {
     pub(super) fn new(backend: &'a mut Backend, reply: Reply, first_sequence: u8) -> Self {
         let scanner = ReplyScanner::new(reply, backend.identity.capabilities, first_sequence);
-        Self { backend, scanner, first_sequence }
+        Self {
+            backend,
+            scanner,
+            first_sequence,
+        }
     }
 
     /// The shard.
@@ -64,7 +70,12 @@ impl<'a> Exchange<'a> {
     /// # Errors
     /// If the server broke the protocol.
     pub fn scan(&mut self, at: usize) -> Result<Found, BackendError> {
-        let bytes = self.backend.channel.buffered().get(at..).unwrap_or_default();
+        let bytes = self
+            .backend
+            .channel
+            .buffered()
+            .get(at..)
+            .unwrap_or_default();
         let found = self.scanner.scan(bytes);
         let shard = self.backend.shard;
         found.map_err(|source| BackendError::Protocol { shard, source })
@@ -87,7 +98,11 @@ impl<'a> Exchange<'a> {
     /// If the connection breaks.
     pub async fn fill(&mut self) -> Result<(), BackendError> {
         let shard = self.backend.shard;
-        self.backend.channel.fill().await.map_err(|source| BackendError::Lost { shard, source })
+        self.backend
+            .channel
+            .fill()
+            .await
+            .map_err(|source| BackendError::Lost { shard, source })
     }
 
     /// Reads up to the next packet that is an event, and gives its payload to `look`.
@@ -122,14 +137,20 @@ impl<'a> Exchange<'a> {
         let mut ended = Ok(Ended::default());
         while !self.is_done() {
             let step = self.next(|event, payload| match event {
-                Event::Ok { .. } => OkPacket::decode(payload, capabilities).map(|ok| Some(Ok(Ended::from(&ok)))),
-                Event::End { .. } => decode_end(payload, capabilities).map(|ok| Some(Ok(Ended::from(&ok)))),
+                Event::Ok { .. } => {
+                    OkPacket::decode(payload, capabilities).map(|ok| Some(Ok(Ended::from(&ok))))
+                }
+                Event::End { .. } => {
+                    decode_end(payload, capabilities).map(|ok| Some(Ok(Ended::from(&ok))))
+                }
                 Event::Err => ErrPacket::decode(payload).map(|e| Some(Err(e.into_owned()))),
                 _ => Ok(None),
             });
-            match step.await?.map_err(|source| BackendError::Protocol { shard, source })? {
-                Some(last) => ended = last,
-                None => {}
+            if let Some(last) = step
+                .await?
+                .map_err(|source| BackendError::Protocol { shard, source })?
+            {
+                ended = last;
             }
         }
         Ok(ended)

@@ -9,10 +9,10 @@ mod socket;
 mod statements;
 mod table;
 
-pub use call::{Call, Described};
-pub use connect::{BackendConnector, Login};
-pub use connection::Backend;
-pub use error::BackendError;
-pub use exchange::{Ended, Exchange};
-pub use socket::connect_socket;
-pub use table::{Row, Table};
+pub(crate) use call::{Call, Described};
+pub(crate) use connect::{BackendConnector, Login};
+pub(crate) use connection::Backend;
+pub(crate) use error::BackendError;
+pub(crate) use exchange::{Ended, Exchange};
+pub(crate) use socket::connect_socket;
+pub(crate) use table::{Row, Table};

@@ -19,7 +19,7 @@ const TIMEOUT: Duration = Duration::from_secs(5);
 ///
 /// # Errors
 /// If the server does not answer in time or refuses the login.
-pub async fn connect_socket(
+pub(crate) async fn connect_socket(
     shard: usize,
     path: &Path,
     login: Login,

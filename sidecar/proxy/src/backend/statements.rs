@@ -31,8 +31,18 @@ impl Statements {
     /// Remembers a statement; gives the id of the one that must be closed for it.
     pub(crate) fn insert(&mut self, text: &[u8], id: u32) -> Option<u32> {
         self.clock += 1;
-        let evicted = if self.by_text.len() >= CAPACITY { self.evict() } else { None };
-        self.by_text.insert(text.into(), Prepared { id, used: self.clock });
+        let evicted = if self.by_text.len() >= CAPACITY {
+            self.evict()
+        } else {
+            None
+        };
+        self.by_text.insert(
+            text.into(),
+            Prepared {
+                id,
+                used: self.clock,
+            },
+        );
         evicted
     }
 
@@ -56,7 +66,10 @@ mod tests {
     fn the_statement_used_longest_ago_is_closed_for_a_new_one() {
         let mut statements = Statements::default();
         for id in 0..CAPACITY as u32 {
-            assert_eq!(statements.insert(format!("SELECT {id}").as_bytes(), id), None);
+            assert_eq!(
+                statements.insert(format!("SELECT {id}").as_bytes(), id),
+                None
+            );
         }
         assert_eq!(statements.get(b"SELECT 0"), Some(0));
         assert_eq!(statements.insert(b"SELECT 'new'", 999), Some(1));

@@ -17,19 +17,28 @@ impl Table {
     /// The value of a column in the first row, empty for NULL.
     #[must_use]
     pub fn text(&self, column: usize) -> String {
-        let value = self.rows.first().and_then(|row| row.get(column)).and_then(Option::as_ref);
-        value.map(|v| String::from_utf8_lossy(v).into_owned()).unwrap_or_default()
+        let value = self
+            .rows
+            .first()
+            .and_then(|row| row.get(column))
+            .and_then(Option::as_ref);
+        value
+            .map(|v| String::from_utf8_lossy(v).into_owned())
+            .unwrap_or_default()
     }
 
     /// Whether a column of the first row is NULL.
     #[must_use]
     pub fn is_null(&self, column: usize) -> bool {
-        self.rows.first().and_then(|row| row.get(column)).is_none_or(Option::is_none)
+        self.rows
+            .first()
+            .and_then(|row| row.get(column))
+            .is_none_or(Option::is_none)
     }
 }
 
 /// One row of text values; `None` is NULL.
-pub type Row = Vec<Option<Vec<u8>>>;
+pub(crate) type Row = Vec<Option<Vec<u8>>>;
 
 impl Backend {
     /// Runs an internal query and takes its rows, text values, into memory.
@@ -76,7 +85,8 @@ impl Backend {
                 }
                 _ => Ok(()),
             });
-            step.await?.map_err(|source| BackendError::Protocol { shard, source })?;
+            step.await?
+                .map_err(|source| BackendError::Protocol { shard, source })?;
         }
         Ok(error.map_or(Ok(table), Err))
     }

@@ -73,7 +73,9 @@ fn packet(sequence: u8, payload: &[u8]) -> Vec<u8> {
 
 fn packets(mut bytes: &[u8]) -> impl Iterator<Item = Vec<u8>> {
     std::iter::from_fn(move || {
-        let [a, b, c, _, rest @ ..] = bytes else { return None };
+        let [a, b, c, _, rest @ ..] = bytes else {
+            return None;
+        };
         let length = u32::from_le_bytes([*a, *b, *c, 0]) as usize;
         let (payload, rest) = rest.split_at_checked(length)?;
         bytes = rest;
@@ -138,7 +140,10 @@ mod tests {
     #[tokio::test]
     async fn a_table_becomes_count_columns_and_rows() {
         let rows = vec![vec!["0".to_owned(), "db:3306".to_owned()]];
-        let table = Table { columns: &["shard", "primary"], rows };
+        let table = Table {
+            columns: &["shard", "primary"],
+            rows,
+        };
         let packets = encode(table).await.unwrap();
         assert_eq!(packets.len(), 4);
         assert_eq!(packets[0], b"\x02");
@@ -148,14 +153,22 @@ mod tests {
 
     #[tokio::test]
     async fn a_table_without_rows_is_a_result_set_too() {
-        let packets = encode(Table { columns: &["shard"], rows: Vec::new() }).await.unwrap();
+        let packets = encode(Table {
+            columns: &["shard"],
+            rows: Vec::new(),
+        })
+        .await
+        .unwrap();
         assert_eq!(packets.len(), 2);
     }
 
     #[tokio::test]
     async fn values_longer_than_the_encoders_buffers_survive() {
         let long = "x".repeat(70_000);
-        let table = Table { columns: &["sql"], rows: vec![vec![long.clone()]] };
+        let table = Table {
+            columns: &["sql"],
+            rows: vec![vec![long.clone()]],
+        };
         let packets = encode(table).await.unwrap();
         assert!(packets[2].ends_with(long.as_bytes()));
     }

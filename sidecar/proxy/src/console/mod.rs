@@ -4,5 +4,5 @@ mod encode;
 mod memory;
 mod tables;
 
-pub(crate) use encode::{EncodeError, encode};
+pub(crate) use encode::encode;
 pub(crate) use tables::{Table, explain, instances, shards};

@@ -16,7 +16,9 @@ pub(crate) struct Table {
 pub(crate) fn shards(snapshot: &Snapshot) -> Table {
     let count = snapshot.shards.len();
     let row = |shard: usize| {
-        let primary = snapshot.primary(shard).map(|p| format!("{}:{}", p.host, p.port));
+        let primary = snapshot
+            .primary(shard)
+            .map(|p| format!("{}:{}", p.host, p.port));
         let instances = snapshot.shards.get(shard).map_or(0, |s| s.instances.len());
         vec![
             shard.to_string(),
@@ -54,15 +56,26 @@ pub(crate) fn instances(snapshot: &Snapshot) -> Table {
             ]);
         }
     }
-    Table { columns: &["shard", "instance", "role", "weight"], rows }
+    Table {
+        columns: &["shard", "instance", "role", "weight"],
+        rows,
+    }
 }
 
 /// EXPLAIN REMORA: which shards, which SQL, how merged.
 pub(crate) fn explain(rows: &[ExplainRow]) -> Table {
     let row = |row: &ExplainRow| {
-        vec![row.shard.clone(), row.slots.to_string(), row.sql.clone(), row.merge.clone()]
+        vec![
+            row.shard.clone(),
+            row.slots.to_string(),
+            row.sql.clone(),
+            row.merge.clone(),
+        ]
     };
-    Table { columns: &["shard", "tables", "sql", "merge"], rows: rows.iter().map(row).collect() }
+    Table {
+        columns: &["shard", "tables", "sql", "merge"],
+        rows: rows.iter().map(row).collect(),
+    }
 }
 
 #[cfg(test)]

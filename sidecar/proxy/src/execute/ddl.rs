@@ -10,8 +10,8 @@ use super::run::Route;
 use crate::backend::{Backend, BackendError, Ended};
 use crate::failure::Failure;
 use crate::names::logical;
-use crate::world::World;
 use crate::session::{Diagnostics, Note, Session};
+use crate::world::World;
 
 /// What happened on one shard: the first OK and its warnings, or an error and how many
 /// statements had succeeded before it.
@@ -30,7 +30,9 @@ impl Session {
             self.prepare_backend(world, shard).await?;
         }
         for (shard, schema) in &ddl.schemas {
-            self.proxy.create_schema(world, usize::from(shard.0), schema).await?;
+            self.proxy
+                .create_schema(world, usize::from(shard.0), schema)
+                .await?;
         }
         let mut backends = self.backends.select(&shards);
         let running = backends.iter_mut().filter_map(|backend| {
@@ -54,7 +56,9 @@ impl Session {
         catalog: &Catalog,
         sql: &[u8],
     ) -> Result<(), Failure> {
-        let Ok(ddl) = utility::ddl(sql, self.state.context.sql_mode) else { return Ok(()) };
+        let Ok(ddl) = utility::ddl(sql, self.state.context.sql_mode) else {
+            return Ok(());
+        };
         let empties = matches!(ddl.verb, DdlVerb::Truncate | DdlVerb::Drop);
         if !empties || ddl.object != DdlObject::Table {
             return Ok(());
@@ -97,7 +101,10 @@ impl Session {
             }
         }
         let (ended, notes) = first.unwrap_or_default();
-        let notes = notes.into_iter().map(|note| note.logical(&world.names)).collect();
+        let notes = notes
+            .into_iter()
+            .map(|note| note.logical(&world.names))
+            .collect();
         self.state.diagnostics = Diagnostics::of_notes(notes);
         self.state.row_count = i64::try_from(ended.affected_rows).unwrap_or(-1);
         let mut status = self.state.status();

@@ -39,8 +39,11 @@ pub(super) fn sum(parts: &[Ended], is_insert: bool, ignores: bool) -> Vec<u8> {
             totals[2] += u64::from(part.warnings);
         }
     }
-    let written: Vec<String> =
-        labels.iter().zip(&totals).map(|(label, total)| format!("{label}: {total}")).collect();
+    let written: Vec<String> = labels
+        .iter()
+        .zip(&totals)
+        .map(|(label, total)| format!("{label}: {total}"))
+        .collect();
     written.join("  ").into_bytes()
 }
 
@@ -57,7 +60,11 @@ mod tests {
     use super::*;
 
     fn part(affected_rows: u64, info: &str) -> Ended {
-        Ended { affected_rows, info: info.into(), ..Ended::default() }
+        Ended {
+            affected_rows,
+            info: info.into(),
+            ..Ended::default()
+        }
     }
 
     fn text(parts: &[Ended], is_insert: bool) -> String {
@@ -70,12 +77,18 @@ mod tests {
             part(1, "Rows matched: 2  Changed: 1  Warnings: 0"),
             part(3, "Rows matched: 3  Changed: 3  Warnings: 1"),
         ];
-        assert_eq!(text(&parts, false), "Rows matched: 5  Changed: 4  Warnings: 1");
+        assert_eq!(
+            text(&parts, false),
+            "Rows matched: 5  Changed: 4  Warnings: 1"
+        );
     }
 
     #[test]
     fn a_single_row_counts_as_a_record() {
-        let parts = [part(2, "Records: 2  Duplicates: 0  Warnings: 0"), part(2, "")];
+        let parts = [
+            part(2, "Records: 2  Duplicates: 0  Warnings: 0"),
+            part(2, ""),
+        ];
         assert_eq!(text(&parts, true), "Records: 3  Duplicates: 1  Warnings: 0");
         let parts = [part(1, ""), part(0, "")];
         assert_eq!(text(&parts, true), "Records: 2  Duplicates: 0  Warnings: 0");

@@ -27,7 +27,12 @@ pub(crate) fn number_column(
     flags: ColumnFlags,
 ) -> ColumnDef<'_> {
     let flags = flags | ColumnFlags::UNSIGNED_FLAG | ColumnFlags::BINARY_FLAG;
-    ColumnDef { length, kind, flags, ..plain(name) }
+    ColumnDef {
+        length,
+        kind,
+        flags,
+        ..plain(name)
+    }
 }
 
 fn plain(name: &str) -> ColumnDef<'_> {
@@ -70,7 +75,10 @@ pub(crate) fn put_table(
     for column in columns {
         client.put_with(|out| column.encode(out));
     }
-    client.put_columns_end(&EofPacket { warnings: 0, status });
+    client.put_columns_end(&EofPacket {
+        warnings: 0,
+        status,
+    });
     for row in rows {
         client.put_with(|out| {
             if binary {
@@ -94,7 +102,10 @@ pub(crate) fn put_table(
             }
         });
     }
-    client.put_end(&OkPacket { status, ..OkPacket::default() });
+    client.put_end(&OkPacket {
+        status,
+        ..OkPacket::default()
+    });
 }
 
 const BINARY: u16 = 63;

@@ -14,5 +14,5 @@ mod statement_warnings;
 mod writes;
 
 pub(crate) use local::{Cell, number_column, put_table, text_column};
-pub use relay::{Patch, Relayed, relay};
+pub(crate) use relay::{Patch, Relayed, relay};
 pub(crate) use run::Request;

@@ -18,7 +18,11 @@ impl Session {
     ///
     /// # Errors
     /// If the state is on another server and cannot be brought here.
-    pub(super) async fn lend_state(&mut self, shard: usize, traits: &Traits) -> Result<(), Failure> {
+    pub(super) async fn lend_state(
+        &mut self,
+        shard: usize,
+        traits: &Traits,
+    ) -> Result<(), Failure> {
         if traits.uses_last_insert_id {
             self.lend_insert_id(shard).await?;
         }
@@ -99,8 +103,14 @@ impl Session {
         if self.state.autocommit && !self.state.transaction.is_open() {
             return Ok(());
         }
-        let Some(backend) = self.backends.get(shard) else { return Err(Failure::CutOff) };
-        let pong = backend.command(&Command::Ping, Reply::Command).await?.finish().await??;
+        let Some(backend) = self.backends.get(shard) else {
+            return Err(Failure::CutOff);
+        };
+        let pong = backend
+            .command(&Command::Ping, Reply::Command)
+            .await?
+            .finish()
+            .await??;
         self.state.transaction.observe(shard, pong.status);
         Ok(())
     }

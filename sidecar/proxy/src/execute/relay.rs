@@ -5,8 +5,8 @@
 //! What needs no change is written straight from the backend's read buffer.
 
 use remora_protocol::{
-    CapabilityFlags, ErrPacket, Event, Found, HEADER, OkPacket, StatusFlags, decode_end,
-    payload, rename_schema,
+    CapabilityFlags, ErrPacket, Event, Found, HEADER, OkPacket, StatusFlags, decode_end, payload,
+    rename_schema,
 };
 
 use crate::backend::{Ended, Exchange};
@@ -16,7 +16,7 @@ use crate::names::Names;
 
 /// What must change in an answer on its way.
 #[derive(Clone, Copy, Debug, Default)]
-pub struct Patch<'a> {
+pub(crate) struct Patch<'a> {
     /// Physical names become logical ones. `None`: the statement met no physical schema.
     pub names: Option<&'a Names>,
     /// The id of the first generated key, which MySQL does not know as one.
@@ -27,7 +27,7 @@ pub struct Patch<'a> {
 
 /// What the session must know of an answer.
 #[derive(Debug, Default)]
-pub struct Relayed {
+pub(crate) struct Relayed {
     /// The last OK or end of rows; `None` after an error.
     pub ended: Option<Ended>,
     /// The error's number.
@@ -40,14 +40,16 @@ pub struct Relayed {
 ///
 /// # Errors
 /// If either side is gone or broken. Once bytes were written the client is cut off.
-pub async fn relay(
+pub(crate) async fn relay(
     client: &mut Client,
     mut exchange: Exchange<'_>,
     patch: &Patch<'_>,
 ) -> Result<Relayed, Failure> {
     let mut relay = Relay {
         capabilities: exchange.capabilities(),
-        strips_tracking: !client.capabilities().contains(CapabilityFlags::CLIENT_SESSION_TRACK),
+        strips_tracking: !client
+            .capabilities()
+            .contains(CapabilityFlags::CLIENT_SESSION_TRACK),
         // Numbers differ when a text was split into several statements, or its rewriting
         // changed how many frames it needed.
         renumbers: client.sequence() != exchange.first_sequence(),
@@ -61,12 +63,14 @@ pub async fn relay(
     loop {
         let verbatim = match relay.pass(client, &mut exchange) {
             Ok(verbatim) => verbatim,
-            Err(failure) if written => return Err(cut_off(failure)),
+            Err(failure) if written => return Err(cut_off(&failure)),
             Err(failure) => return Err(failure),
         };
         let done = exchange.is_done();
         if verbatim > 0 || client.pending() > 0 {
-            client.write_through(&exchange.buffered()[..verbatim]).await?;
+            client
+                .write_through(&exchange.buffered()[..verbatim])
+                .await?;
             exchange.consume(verbatim);
             written = true;
         }
@@ -76,13 +80,13 @@ pub async fn relay(
         }
         match exchange.fill().await {
             Ok(()) => {}
-            Err(error) if written => return Err(cut_off(error.into())),
+            Err(error) if written => return Err(cut_off(&error.into())),
             Err(error) => return Err(error.into()),
         }
     }
 }
 
-fn cut_off(failure: Failure) -> Failure {
+fn cut_off(failure: &Failure) -> Failure {
     tracing::debug!(%failure, "An answer was cut off");
     Failure::CutOff
 }
@@ -99,7 +103,11 @@ struct Relay<'a> {
 /// The number that follows a packet, which is of one frame wherever this is asked: rows are
 /// the only packets that need more.
 fn sequence_after(packet: &[u8]) -> u8 {
-    packet.get(HEADER - 1).copied().unwrap_or_default().wrapping_add(1)
+    packet
+        .get(HEADER - 1)
+        .copied()
+        .unwrap_or_default()
+        .wrapping_add(1)
 }
 
 /// What becomes of one packet.
@@ -146,7 +154,11 @@ impl Relay<'_> {
     }
 
     fn decide<'p>(&mut self, event: &Event, body: &'p [u8]) -> Result<Fate<'p>, Failure> {
-        let kept = if self.renumbers { Fate::Renumbered } else { Fate::Kept };
+        let kept = if self.renumbers {
+            Fate::Renumbered
+        } else {
+            Fate::Kept
+        };
         Ok(match event {
             Event::Ok { .. } => {
                 let ok = OkPacket::decode(body, self.capabilities)?;
@@ -190,12 +202,7 @@ impl Relay<'_> {
         (changed != ok).then_some(changed)
     }
 
-    fn put(
-        &self,
-        client: &mut Client,
-        fate: Fate<'_>,
-        body: &[u8],
-    ) -> Result<(), Failure> {
+    fn put(&self, client: &mut Client, fate: Fate<'_>, body: &[u8]) -> Result<(), Failure> {
         match fate {
             Fate::Kept | Fate::Renumbered => client.put(body),
             Fate::Ok(ok) => client.put_ok(&ok),

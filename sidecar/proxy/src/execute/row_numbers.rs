@@ -32,7 +32,12 @@ mod tests {
 
     #[test]
     fn texts_without_a_row_of_the_part_stay() {
-        for text in ["Duplicate entry 'x at row ' for key", "at row 9", "y at row 0", "z at row 5"] {
+        for text in [
+            "Duplicate entry 'x at row ' for key",
+            "at row 9",
+            "y at row 0",
+            "z at row 5",
+        ] {
             assert_eq!(in_client_rows(text.as_bytes(), &[3, 7]), None, "{text}");
         }
     }

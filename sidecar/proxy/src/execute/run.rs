@@ -2,20 +2,21 @@
 
 use std::time::Instant;
 
+use remora_planner::keys::Charset;
+use remora_planner::lexer::{Lexer, SqlMode};
+use remora_planner::utility::StatementKind;
 use remora_planner::{
     Action, BindInput, Catalog, InsertReport, Param as KeyParam, ParamSource, Planned,
     SessionValues, Statement, Traits,
 };
-use remora_planner::lexer::{Lexer, SqlMode};
-use remora_planner::utility::StatementKind;
 use remora_protocol::Param;
 
 use crate::backend::Call;
 use crate::console::explain;
 use crate::failure::Failure;
-use crate::world::World;
 use crate::session::Session;
 use crate::telemetry::Way;
+use crate::world::World;
 
 /// One statement of the client, however it came.
 #[derive(Debug)]
@@ -26,6 +27,8 @@ pub(crate) struct Request<'a> {
     pub(crate) params: Option<&'a [Param<'a>]>,
     /// The same as the planner sees them.
     pub(crate) keys: Option<&'a [KeyParam<'a>]>,
+    /// What the strings among the parameters are encoded in; `None`: as literals are.
+    pub(crate) charset: Option<Charset>,
     /// Whether another statement of the same text follows.
     pub(crate) more_results: bool,
 }
@@ -52,14 +55,18 @@ impl<'a> Route<'a> {
     pub(crate) fn call<'b>(&'b self, statement: &'b Statement<'_>) -> Call<'b> {
         let params = self.params.map(|params| {
             let feed = |source: &ParamSource| match source {
-                ParamSource::Client(index) => {
-                    params.get(*index as usize).copied().unwrap_or_else(Param::null)
-                }
+                ParamSource::Client(index) => params
+                    .get(*index as usize)
+                    .copied()
+                    .unwrap_or_else(Param::null),
                 ParamSource::Number(number) => Param::uint(*number),
             };
             statement.params.iter().map(feed).collect()
         });
-        Call { sql: &statement.sql, params }
+        Call {
+            sql: &statement.sql,
+            params,
+        }
     }
 }
 
@@ -68,7 +75,9 @@ const BEFORE_IGNORE: usize = 3;
 
 /// Whether an INSERT is an INSERT IGNORE.
 fn ignores(sql: &[u8], mode: SqlMode) -> bool {
-    Lexer::new(sql, mode).take(BEFORE_IGNORE).any(|token| token.is_word(sql, "IGNORE"))
+    Lexer::new(sql, mode)
+        .take(BEFORE_IGNORE)
+        .any(|token| token.is_word(sql, "IGNORE"))
 }
 
 impl Session {
@@ -90,7 +99,11 @@ impl Session {
         let mut input = BindInput {
             params: request.keys,
             generated: &[],
-            session: SessionValues { connection_id: Some(self.id), ..SessionValues::default() },
+            charset: request.charset,
+            session: SessionValues {
+                connection_id: Some(self.id),
+                ..SessionValues::default()
+            },
         };
         if traits.uses_row_count {
             input.session.row_count = Some(self.state.row_count);
@@ -98,13 +111,17 @@ impl Session {
         if traits.uses_found_rows {
             input.session.found_rows = self.state.found_rows;
         }
-        let needed = proxy.planner.generated_values_needed(&context, planned, request.sql, &input);
+        let needed = proxy
+            .planner
+            .generated_values_needed(&context, planned, request.sql, &input);
         let generated = match needed {
             Some(needed) => proxy.generate(world, &needed).await?,
             None => Vec::new(),
         };
         input.generated = &generated;
-        let bound = proxy.planner.bind(catalog, &context, planned, request.sql, &input)?;
+        let bound = proxy
+            .planner
+            .bind(catalog, &context, planned, request.sql, &input)?;
         if let Some(report) = &bound.insert
             && let Some(highest) = report.highest_explicit
         {
@@ -119,12 +136,14 @@ impl Session {
             ignores: kind == StatementKind::Insert && ignores(request.sql, context.sql_mode),
         };
         let (way, outcome) = match bound.action {
-            Action::Single { target, statement } => {
-                (Way::Single, self.single(world, target, &statement, &route).await)
-            }
-            Action::Scatter(scatter) => {
-                (Way::Scatter, self.scatter(world, planned, &scatter, &route).await)
-            }
+            Action::Single { target, statement } => (
+                Way::Single,
+                self.single(world, target, &statement, &route).await,
+            ),
+            Action::Scatter(scatter) => (
+                Way::Scatter,
+                self.scatter(world, planned, &scatter, &route).await,
+            ),
             Action::Writes(writes) => (Way::Write, self.writes(world, &writes, &route).await),
             Action::Ddl(ddl) => {
                 let mut outcome = self.ddl(world, &ddl, &route).await;
@@ -134,9 +153,10 @@ impl Session {
                 (Way::Ddl, outcome)
             }
             Action::Utility(kind) => (Way::Local, self.utility(world, kind, request).await),
-            Action::Explain(rows) => {
-                (Way::Local, self.put_console(explain(&rows), request.more_results).await)
-            }
+            Action::Explain(rows) => (
+                Way::Local,
+                self.put_console(explain(&rows), request.more_results).await,
+            ),
         };
         self.proxy.metrics.statement(way, started.elapsed());
         outcome

@@ -20,8 +20,8 @@ use super::statement_warnings::{PartNotes, of_statement};
 use crate::backend::{BackendError, Described, Exchange};
 use crate::failure::Failure;
 use crate::names::logical;
-use crate::world::World;
 use crate::session::{Diagnostics, Note, Session, second_shard};
+use crate::world::World;
 
 /// Rows are collected up to this size before they are written.
 const WRITE_AT: usize = 16 * 1024;
@@ -37,7 +37,11 @@ impl Session {
         scatter: &Scatter<'_>,
         route: &Route<'_>,
     ) -> Result<(), Failure> {
-        let shards: Vec<usize> = scatter.parts.iter().map(|p| usize::from(p.shard.0)).collect();
+        let shards: Vec<usize> = scatter
+            .parts
+            .iter()
+            .map(|p| usize::from(p.shard.0))
+            .collect();
         if let [shard] = shards[..] {
             self.lease(world, shard).await?;
         } else if self.state.transaction.is_open() || !self.state.autocommit {
@@ -48,8 +52,11 @@ impl Session {
             self.lend_state(shard, &route.traits).await?;
         }
         let described = self.describe(world, planned, scatter, route).await?;
-        let client_columns: Vec<Column> =
-            described.columns.iter().map(|c| Column::read(c)).collect::<Result<_, _>>()?;
+        let client_columns: Vec<Column> = described
+            .columns
+            .iter()
+            .map(|c| Column::read(c))
+            .collect::<Result<_, _>>()?;
 
         let spec = self.limited(&scatter.merge)?;
         let mut exchanges = Vec::with_capacity(shards.len());
@@ -73,17 +80,29 @@ impl Session {
             }
             return Err(logical(world, error).into());
         }
-        let format = if route.params.is_some() { Format::Binary } else { Format::Text };
+        let format = if route.params.is_some() {
+            Format::Binary
+        } else {
+            Format::Text
+        };
         let merger = Merger::new(&spec, &parts, &client_columns, format, LIMITS)?;
 
         let mut status = self.state.status();
         status.set(StatusFlags::SERVER_MORE_RESULTS_EXISTS, route.more_results);
         put_columns(&mut self.client, world, &described, status)?;
-        let merge = Merge { client: &mut self.client, exchanges, warned: Vec::new() };
+        let merge = Merge {
+            client: &mut self.client,
+            exchanges,
+            warned: Vec::new(),
+        };
         let (warned, rows) = merge.run(merger, world).await?;
         let notes = self.warnings(world, scatter, &warned).await?;
         let warnings = u16::try_from(notes.len()).unwrap_or(u16::MAX);
-        self.client.put_end(&OkPacket { status, warnings, ..OkPacket::default() });
+        self.client.put_end(&OkPacket {
+            status,
+            warnings,
+            ..OkPacket::default()
+        });
         self.state.row_count = -1;
         self.state.found_rows = Some(rows);
         self.state.diagnostics = Diagnostics::of_notes(notes);
@@ -126,7 +145,10 @@ impl Session {
                 Some(backend) if warned.contains(&shard) => Note::fetch(backend).await?,
                 _ => Vec::new(),
             };
-            let notes = fetched.into_iter().map(|note| note.logical(&world.names)).collect();
+            let notes = fetched
+                .into_iter()
+                .map(|note| note.logical(&world.names))
+                .collect();
             let own = unions(&scatter.probe.statement.sql);
             let branches = (unions(&part.statement.sql) + 1).saturating_sub(own);
             parts.push(PartNotes { branches, notes });
@@ -151,7 +173,9 @@ impl Session {
         self.prepare_backend(world, shard).await?;
         let call = route.call(&scatter.probe.statement);
         let mode = self.state.context.sql_mode;
-        let Some(backend) = self.backends.get(shard) else { return Err(Failure::CutOff) };
+        let Some(backend) = self.backends.get(shard) else {
+            return Err(Failure::CutOff);
+        };
         let described = if uses_temporary_table(scatter, mode) {
             backend.columns_of(&call).await?
         } else {
@@ -188,9 +212,13 @@ async fn columns(
     while expected.is_none_or(|n| columns.len() < n) {
         let step = exchange.next(|event, payload| match event {
             Event::ResultSet { columns } => Ok(Head::Count(columns as usize)),
-            Event::Column => Column::read(payload).map(Head::Column).map_err(Failure::from),
+            Event::Column => Column::read(payload)
+                .map(Head::Column)
+                .map_err(Failure::from),
             Event::Err => Ok(Head::Refused(
-                ErrPacket::decode(payload).map_err(protocol(shard))?.into_owned(),
+                ErrPacket::decode(payload)
+                    .map_err(protocol(shard))?
+                    .into_owned(),
             )),
             _ => Err(protocol(shard)(ProtocolError::Malformed("rows were expected")).into()),
         });
@@ -228,7 +256,10 @@ fn put_columns(
         });
         renamed?;
     }
-    client.put_columns_end(&EofPacket { warnings: 0, status });
+    client.put_columns_end(&EofPacket {
+        warnings: 0,
+        status,
+    });
     Ok(())
 }
 
@@ -274,7 +305,9 @@ impl Merge<'_> {
         part: usize,
         world: &World,
     ) -> Result<(), Failure> {
-        let Some(exchange) = self.exchanges.get_mut(part) else { return Err(Failure::CutOff) };
+        let Some(exchange) = self.exchanges.get_mut(part) else {
+            return Err(Failure::CutOff);
+        };
         let shard = exchange.shard();
         let capabilities = exchange.capabilities();
         let warned = &mut self.warned;

@@ -7,8 +7,8 @@ use super::{Patch, relay};
 use crate::backend::BackendError;
 use crate::failure::Failure;
 use crate::names::logical;
-use crate::world::World;
 use crate::session::{HOME, InsertId, Session};
+use crate::world::World;
 
 impl Session {
     /// Runs a statement on one server.
@@ -26,7 +26,9 @@ impl Session {
         };
         self.lease(world, shard).await?;
         self.lend_state(shard, &route.traits).await?;
-        let Some(backend) = self.backends.get(shard) else { return Err(Failure::CutOff) };
+        let Some(backend) = self.backends.get(shard) else {
+            return Err(Failure::CutOff);
+        };
         backend.holds_state |= matches!(target, Target::Home);
         let exchange = match backend.run(&route.call(statement)).await {
             Ok(exchange) => exchange,
@@ -36,7 +38,10 @@ impl Session {
             Err(error) => return Err(error.into()),
         };
         let patch = Patch {
-            names: world.names.mentioned(&statement.sql).then_some(&world.names),
+            names: world
+                .names
+                .mentioned(&statement.sql)
+                .then_some(&world.names),
             insert_id: route.insert.as_ref().and_then(|i| i.first_generated),
             more_results: route.more_results,
         };

@@ -3,6 +3,7 @@
 //! What MySQL says of the statement itself (a deprecated form, a constant that it truncates)
 //! every physical table's part says again. What it says of rows adds up.
 
+use super::row_numbers::row_number;
 use crate::session::Note;
 
 /// What one shard's answer came with.
@@ -21,7 +22,10 @@ const OF_ROWS: [u16; 1] = [1365];
 pub(super) fn of_statement(mut parts: Vec<PartNotes>) -> Vec<Note> {
     let mut whole: Vec<Note> = Vec::new();
     while let Some(note) = parts.iter().find_map(|part| part.notes.first()).cloned() {
-        let counts: Vec<usize> = parts.iter_mut().map(|part| take(&mut part.notes, &note)).collect();
+        let counts: Vec<usize> = parts
+            .iter_mut()
+            .map(|part| take(&mut part.notes, &note))
+            .collect();
         let branches = parts.iter().map(|part| part.branches.max(1));
         let once = once_each(&note, counts.iter().copied().zip(branches));
         let count = once.unwrap_or_else(|| counts.iter().sum());
@@ -39,16 +43,18 @@ fn take(notes: &mut Vec<Note>, note: &Note) -> usize {
 /// How often one branch says it at most, if every shard says it and it is not of rows: an
 /// empty table spares a server some of it.
 fn once_each(note: &Note, counts: impl Iterator<Item = (usize, usize)>) -> Option<usize> {
-    let of_row = memchr::memmem::find(&note.message, b" at row ").is_some();
-    if of_row || OF_ROWS.contains(&note.code) {
+    if OF_ROWS.contains(&note.code) {
         return None;
     }
+    let names_row = row_number(&note.message).is_some();
     let mut most = None;
     for (count, branches) in counts {
-        if count == 0 {
+        let each = Some(count.div_ceil(branches));
+        // What names a row is of the statement only if all branches say it equally often.
+        if count == 0 || names_row && most.is_some_and(|_| most != each) {
             return None;
         }
-        most = most.max(Some(count.div_ceil(branches)));
+        most = most.max(each);
     }
     most
 }
@@ -58,7 +64,11 @@ mod tests {
     use super::*;
 
     fn notes(code: u16, count: usize) -> Vec<Note> {
-        let note = Note { level: b"Warning".to_vec(), code, message: b"text".to_vec() };
+        let note = Note {
+            level: b"Warning".to_vec(),
+            code,
+            message: b"text".to_vec(),
+        };
         vec![note; count]
     }
 

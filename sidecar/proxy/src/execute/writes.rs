@@ -11,8 +11,8 @@ use super::run::Route;
 use crate::backend::{Backend, BackendError, Ended};
 use crate::failure::Failure;
 use crate::names::logical;
-use crate::world::World;
 use crate::session::{Diagnostics, InsertId, Note, Session, second_shard};
+use crate::world::World;
 
 /// What a shard's statements did: their OKs and warnings, or MySQL's refusal of one.
 type Done = Result<(Vec<Ended>, Vec<Note>), Refused>;
@@ -39,7 +39,11 @@ impl Session {
         if self.state.transaction.is_open() || !self.state.autocommit {
             return self.writes_in_transaction(world, writes, route).await;
         }
-        let shards: Vec<usize> = writes.shards.iter().map(|(s, _)| usize::from(s.0)).collect();
+        let shards: Vec<usize> = writes
+            .shards
+            .iter()
+            .map(|(s, _)| usize::from(s.0))
+            .collect();
         for &shard in &shards {
             self.prepare_backend(world, shard).await?;
             self.lend_state(shard, &route.traits).await?;
@@ -90,7 +94,9 @@ impl Session {
         let shard = shard_of(shard);
         self.lease(world, shard).await?;
         self.lend_state(shard, &route.traits).await?;
-        let Some(backend) = self.backends.get(shard) else { return Err(Failure::CutOff) };
+        let Some(backend) = self.backends.get(shard) else {
+            return Err(Failure::CutOff);
+        };
         let done = run_all(backend, SAVEPOINT, statements, route).await?;
         match done {
             Ok(done) => {
@@ -126,11 +132,16 @@ impl Session {
         };
         let (ended, notes): (Vec<_>, Vec<_>) = done.into_iter().take(counted).unzip();
         let ended: Vec<Ended> = ended.into_iter().flatten().collect();
-        let mut notes: Vec<Note> =
-            notes.into_iter().flatten().map(|note| note.logical(&world.names)).collect();
+        let mut notes: Vec<Note> = notes
+            .into_iter()
+            .flatten()
+            .map(|note| note.logical(&world.names))
+            .collect();
         notes.sort_by_key(|note| row_number(&note.message));
         let affected_rows = ended.iter().map(|e| e.affected_rows).sum();
-        let warnings = ended.iter().fold(0_u16, |sum, e| sum.saturating_add(e.warnings));
+        let warnings = ended
+            .iter()
+            .fold(0_u16, |sum, e| sum.saturating_add(e.warnings));
         let is_insert = matches!(route.kind, StatementKind::Insert | StatementKind::Replace);
         let info = info::sum(&ended, is_insert, route.ignores);
         let explicit = ended.iter().map(|e| e.last_insert_id).rfind(|id| *id != 0);
@@ -157,10 +168,17 @@ impl Session {
 impl Refused {
     fn of(error: ErrPacket<'static>, statement: &Statement<'_>) -> Self {
         match in_client_rows(&error.message, &statement.rows) {
-            Some((message, row)) => {
-                Self { error: ErrPacket { message: message.into(), ..error }, row: Some(row) }
-            }
-            None => Self { error, row: statement.rows.first().copied() },
+            Some((message, row)) => Self {
+                error: ErrPacket {
+                    message: message.into(),
+                    ..error
+                },
+                row: Some(row),
+            },
+            None => Self {
+                error,
+                row: statement.rows.first().copied(),
+            },
         }
     }
 }
@@ -198,7 +216,11 @@ async fn run_all(
             Ok(done) => {
                 if done.warnings > 0 {
                     let fetched = Note::fetch(backend).await?;
-                    notes.extend(fetched.into_iter().map(|note| with_client_row(note, statement)));
+                    notes.extend(
+                        fetched
+                            .into_iter()
+                            .map(|note| with_client_row(note, statement)),
+                    );
                 }
                 ended.push(done);
             }
@@ -215,5 +237,7 @@ async fn end_transaction(backend: &mut Backend, end: &[u8]) -> Result<(), Backen
     }
     let shard = backend.shard();
     let ended = backend.query(end).await?.finish().await?;
-    ended.map(drop).map_err(|error| BackendError::Server { shard, error })
+    ended
+        .map(drop)
+        .map_err(|error| BackendError::Server { shard, error })
 }

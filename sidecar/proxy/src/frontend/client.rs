@@ -3,7 +3,9 @@
 use std::io;
 
 use bytes::{BufMut, BytesMut};
-use remora_protocol::{CapabilityFlags, EofPacket, ErrPacket, OkPacket, PacketCodec, ProtocolError};
+use remora_protocol::{
+    CapabilityFlags, EofPacket, ErrPacket, OkPacket, PacketCodec, ProtocolError,
+};
 
 use crate::net::Channel;
 
@@ -14,7 +16,7 @@ const LARGE_OUT: usize = 16 * 1024;
 
 /// Why a client's connection ends.
 #[derive(Debug, thiserror::Error)]
-pub enum ClientError {
+pub(crate) enum ClientError {
     /// The socket failed, or the client closed it.
     #[error("the client's socket: {0}")]
     Io(#[from] io::Error),
@@ -25,31 +27,34 @@ pub enum ClientError {
 
 /// A client that logged in.
 #[derive(Debug)]
-pub struct Client {
+pub(crate) struct Client {
     pub(super) channel: Channel,
     pub(super) codec: PacketCodec,
     /// Framed packets that wait to be written.
     pub(super) out: BytesMut,
     pub(super) capabilities: CapabilityFlags,
+    /// Bytes that were written and not counted.
+    pub(super) sent: usize,
 }
 
 impl Client {
     /// What was agreed on with the client.
     #[must_use]
-    pub fn capabilities(&self) -> CapabilityFlags {
+    pub(crate) fn capabilities(&self) -> CapabilityFlags {
         self.capabilities
     }
 
     /// Lets the client send several statements in one text, or not.
-    pub fn set_multi_statements(&mut self, yes: bool) {
-        self.capabilities.set(CapabilityFlags::CLIENT_MULTI_STATEMENTS, yes);
+    pub(crate) fn set_multi_statements(&mut self, yes: bool) {
+        self.capabilities
+            .set(CapabilityFlags::CLIENT_MULTI_STATEMENTS, yes);
     }
 
     /// The next command's payload. Safe to cancel: what was read stays buffered.
     ///
     /// # Errors
     /// If the client is gone or breaks the protocol.
-    pub async fn command(&mut self) -> Result<BytesMut, ClientError> {
+    pub(crate) async fn command(&mut self) -> Result<BytesMut, ClientError> {
         self.codec.restart();
         loop {
             if let Some(payload) = self.codec.decode(self.channel.buffer())? {
@@ -63,65 +68,69 @@ impl Client {
 
     /// The sequence number of the next packet to the client.
     #[must_use]
-    pub fn sequence(&self) -> u8 {
+    pub(crate) fn sequence(&self) -> u8 {
         self.codec.sequence()
     }
 
     /// Goes on counting after packets that were relayed as they were.
-    pub fn set_sequence(&mut self, sequence: u8) {
+    pub(crate) fn set_sequence(&mut self, sequence: u8) {
         self.codec.set_sequence(sequence);
     }
 
     /// Adds a packet to the answer.
-    pub fn put(&mut self, payload: &[u8]) {
+    pub(crate) fn put(&mut self, payload: &[u8]) {
         self.codec.encode(payload, &mut self.out);
     }
 
     /// Adds a packet to the answer, made in place.
-    pub fn put_with(&mut self, make: impl FnOnce(&mut BytesMut)) {
+    pub(crate) fn put_with(&mut self, make: impl FnOnce(&mut BytesMut)) {
         self.codec.encode_with(&mut self.out, make);
     }
 
     /// Adds framed packets to the answer as they are.
-    pub fn put_framed(&mut self, packets: &[u8]) {
+    pub(crate) fn put_framed(&mut self, packets: &[u8]) {
         self.out.put_slice(packets);
     }
 
     /// Adds an OK packet.
-    pub fn put_ok(&mut self, ok: &OkPacket<'_>) {
+    pub(crate) fn put_ok(&mut self, ok: &OkPacket<'_>) {
         let capabilities = self.capabilities;
         self.put_with(|payload| ok.encode(capabilities, payload));
     }
 
     /// Adds the end of a result set's rows.
-    pub fn put_end(&mut self, ok: &OkPacket<'_>) {
+    pub(crate) fn put_end(&mut self, ok: &OkPacket<'_>) {
         let capabilities = self.capabilities;
         self.put_with(|payload| ok.encode_end(capabilities, payload));
     }
 
     /// Adds the end of column definitions, which only older clients expect.
-    pub fn put_columns_end(&mut self, end: &EofPacket) {
-        if !self.capabilities.contains(CapabilityFlags::CLIENT_DEPRECATE_EOF) {
+    pub(crate) fn put_columns_end(&mut self, end: &EofPacket) {
+        if !self
+            .capabilities
+            .contains(CapabilityFlags::CLIENT_DEPRECATE_EOF)
+        {
             self.put_with(|payload| end.encode(payload));
         }
     }
 
     /// Adds an error.
-    pub fn put_error(&mut self, error: &ErrPacket<'_>) {
+    pub(crate) fn put_error(&mut self, error: &ErrPacket<'_>) {
         self.put_with(|payload| error.encode(payload));
     }
 
     /// How many bytes wait to be written.
     #[must_use]
-    pub fn pending(&self) -> usize {
+    pub(crate) fn pending(&self) -> usize {
         self.out.len()
     }
 
     /// Takes back what was added and not written, with its sequence numbers.
-    pub fn discard(&mut self) {
+    pub(crate) fn discard(&mut self) {
         if !self.out.is_empty() {
             // The first packet that was not sent had the number that the next one gets.
-            self.codec.set_sequence(self.out.get(3).copied().unwrap_or_default());
+            self.codec
+                .set_sequence(self.out.get(3).copied().unwrap_or_default());
             self.out.clear();
         }
     }
@@ -130,9 +139,10 @@ impl Client {
     ///
     /// # Errors
     /// If the client is gone.
-    pub async fn flush(&mut self) -> Result<(), ClientError> {
+    pub(crate) async fn flush(&mut self) -> Result<(), ClientError> {
         if !self.out.is_empty() {
             let written = self.channel.write(&self.out).await;
+            self.sent += self.out.len();
             self.out.clear();
             written?;
         }
@@ -144,9 +154,10 @@ impl Client {
     ///
     /// # Errors
     /// If the client is gone.
-    pub async fn write_through(&mut self, packets: &[u8]) -> Result<(), ClientError> {
+    pub(crate) async fn write_through(&mut self, packets: &[u8]) -> Result<(), ClientError> {
         if self.out.is_empty() {
             self.channel.write(packets).await?;
+            self.sent += packets.len();
             Ok(())
         } else {
             self.out.put_slice(packets);
@@ -154,8 +165,13 @@ impl Client {
         }
     }
 
+    /// Bytes that were written since the last call.
+    pub(crate) fn take_sent(&mut self) -> usize {
+        std::mem::take(&mut self.sent)
+    }
+
     /// Gives back what a large command or answer made the buffers grow to.
-    pub fn shrink(&mut self) {
+    pub(crate) fn shrink(&mut self) {
         self.channel.shrink();
         if self.out.capacity() > LARGE_OUT {
             self.out = BytesMut::new();
@@ -163,7 +179,7 @@ impl Client {
     }
 
     /// Ends the connection.
-    pub async fn close(&mut self) {
+    pub(crate) async fn close(&mut self) {
         self.channel.close().await;
     }
 }

@@ -29,7 +29,9 @@ pub async fn serve(proxy: Arc<Proxy>, listener: TcpListener, mut stop: watch::Re
         };
         match accepted {
             Ok((tcp, peer)) => {
-                let Ok(stream) = Stream::tcp(tcp) else { continue };
+                let Ok(stream) = Stream::tcp(tcp) else {
+                    continue;
+                };
                 // Sessions that ended are forgotten here, so that the set does not grow.
                 while sessions.try_join_next().is_some() {}
                 spawn(&mut sessions, proxy.clone(), stream, peer, stop.clone());
@@ -43,7 +45,10 @@ pub async fn serve(proxy: Arc<Proxy>, listener: TcpListener, mut stop: watch::Re
     drop(listener);
     let ended = async { while sessions.join_next().await.is_some() {} };
     if tokio::time::timeout(GRACE, ended).await.is_err() {
-        tracing::warn!(left = sessions.len(), "Clients are cut off in their transactions");
+        tracing::warn!(
+            left = sessions.len(),
+            "Clients are cut off in their transactions"
+        );
     }
 }
 

@@ -22,7 +22,7 @@ const TIMEOUT: Duration = Duration::from_secs(10);
 const DEFAULT_COLLATION: u8 = 255;
 
 /// A client that proved who it is and waits for OK or an error.
-pub struct LoggedIn {
+pub(crate) struct LoggedIn {
     /// Its connection.
     pub client: Client,
     /// Who it is and what it wants.
@@ -33,7 +33,7 @@ pub struct LoggedIn {
 ///
 /// # Errors
 /// If the client is gone, too slow, or breaks the protocol.
-pub async fn log_in(
+pub(crate) async fn log_in(
     proxy: &Proxy,
     stream: Stream,
     connection_id: u32,
@@ -73,7 +73,13 @@ async fn attempt(
                 let identity = machine.into_client();
                 codec.set_max_packet(MAX_PACKET);
                 let capabilities = identity.capabilities;
-                let client = Client { channel, codec, out, capabilities };
+                let client = Client {
+                    channel,
+                    codec,
+                    out,
+                    capabilities,
+                    sent: 0,
+                };
                 return Ok(Some(LoggedIn { client, identity }));
             }
             ServerStep::Denied => {
@@ -90,7 +96,7 @@ async fn attempt(
 ///
 /// # Errors
 /// If the client is gone, too slow, or breaks the protocol.
-pub async fn change_user(
+pub(crate) async fn change_user(
     proxy: &Proxy,
     client: &mut Client,
     before: &ClientIdentity,
@@ -100,9 +106,13 @@ pub async fn change_user(
 ) -> Result<Option<ClientIdentity>, ClientError> {
     let mut options = options(proxy, client.channel.stream(), connection_id, host);
     options.tls = false;
-    let Client { channel, codec, out, .. } = client;
-    let (mut machine, mut step) =
-        ServerLogin::change_user(options, before, request, codec, out)?;
+    let Client {
+        channel,
+        codec,
+        out,
+        ..
+    } = client;
+    let (mut machine, mut step) = ServerLogin::change_user(options, before, request, codec, out)?;
     let attempt = async {
         loop {
             step = decide(proxy, &mut machine, codec, out, step).await?;
@@ -150,7 +160,9 @@ async fn decide(
     let step = match step {
         ServerStep::Account => {
             let snapshot = proxy.snapshots.load();
-            let known = str::from_utf8(machine.user()).ok().and_then(|u| snapshot.users.get(u));
+            let known = str::from_utf8(machine.user())
+                .ok()
+                .and_then(|u| snapshot.users.get(u));
             let credential = match known {
                 Some(password) => {
                     Credential::Password(Password::new(password.expose_secret().as_bytes()))

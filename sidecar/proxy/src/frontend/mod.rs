@@ -4,6 +4,6 @@ mod client;
 mod listener;
 mod login;
 
-pub use client::{Client, ClientError};
+pub(crate) use client::{Client, ClientError};
 pub use listener::serve;
-pub use login::{change_user, log_in};
+pub(crate) use login::{change_user, log_in};

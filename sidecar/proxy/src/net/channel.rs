@@ -15,7 +15,7 @@ const LARGE_READ: usize = 64 * 1024;
 
 /// A buffered connection.
 #[derive(Debug)]
-pub struct Channel {
+pub(crate) struct Channel {
     stream: Stream,
     buffer: BytesMut,
     next_read: usize,
@@ -24,23 +24,27 @@ pub struct Channel {
 impl Channel {
     /// Wraps a stream. Memory is taken with the first read.
     #[must_use]
-    pub fn new(stream: Stream) -> Self {
-        Self { stream, buffer: BytesMut::new(), next_read: SMALL_READ }
+    pub(crate) fn new(stream: Stream) -> Self {
+        Self {
+            stream,
+            buffer: BytesMut::new(),
+            next_read: SMALL_READ,
+        }
     }
 
     /// The bytes that were read and not yet taken.
-    pub fn buffer(&mut self) -> &mut BytesMut {
+    pub(crate) fn buffer(&mut self) -> &mut BytesMut {
         &mut self.buffer
     }
 
     /// The same, to look at.
     #[must_use]
-    pub fn buffered(&self) -> &[u8] {
+    pub(crate) fn buffered(&self) -> &[u8] {
         &self.buffer
     }
 
     /// Forgets the first `n` buffered bytes.
-    pub fn consume(&mut self, n: usize) {
+    pub(crate) fn consume(&mut self, n: usize) {
         if n == self.buffer.len() {
             self.buffer.clear();
         } else {
@@ -52,7 +56,7 @@ impl Channel {
     ///
     /// # Errors
     /// [`io::ErrorKind::UnexpectedEof`] when the peer closed, or the socket's error.
-    pub async fn fill(&mut self) -> io::Result<()> {
+    pub(crate) async fn fill(&mut self) -> io::Result<()> {
         self.buffer.reserve(self.next_read);
         let room = self.buffer.capacity() - self.buffer.len();
         let n = self.stream.read_buf(&mut self.buffer).await?;
@@ -66,7 +70,7 @@ impl Channel {
     }
 
     /// Gives back what a large answer made the buffer grow to. Called between commands.
-    pub fn shrink(&mut self) {
+    pub(crate) fn shrink(&mut self) {
         if self.next_read > SMALL_READ && self.buffer.is_empty() {
             self.buffer = BytesMut::new();
             self.next_read = SMALL_READ;
@@ -77,14 +81,14 @@ impl Channel {
     ///
     /// # Errors
     /// The socket's error; how much was written is then unknown.
-    pub async fn write(&mut self, bytes: &[u8]) -> io::Result<()> {
+    pub(crate) async fn write(&mut self, bytes: &[u8]) -> io::Result<()> {
         self.stream.write_all(bytes).await?;
         // Plain sockets have nothing to flush; TLS may hold back a record.
         self.stream.flush().await
     }
 
     /// Whether the peer closed or sent something while nothing was due. Does not wait.
-    pub fn is_disturbed(&mut self) -> bool {
+    pub(crate) fn is_disturbed(&mut self) -> bool {
         if !self.buffer.is_empty() {
             return true;
         }
@@ -98,20 +102,20 @@ impl Channel {
     }
 
     /// Ends the connection politely.
-    pub async fn close(&mut self) {
+    pub(crate) async fn close(&mut self) {
         // The peer may be gone already; then there is nothing left to close.
         let _ = self.stream.shutdown().await;
     }
 
     /// The stream, to ask what kind it is.
     #[must_use]
-    pub fn stream(&self) -> &Stream {
+    pub(crate) fn stream(&self) -> &Stream {
         &self.stream
     }
 
     /// Takes stream and bytes read ahead out, for an upgrade to TLS.
     #[must_use]
-    pub fn into_parts(self) -> (Stream, BytesMut) {
+    pub(crate) fn into_parts(self) -> (Stream, BytesMut) {
         (self.stream, self.buffer)
     }
 }

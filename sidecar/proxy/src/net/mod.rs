@@ -4,6 +4,6 @@ mod channel;
 mod stream;
 mod tls;
 
-pub use channel::Channel;
-pub use stream::Stream;
-pub use tls::{TlsError, accept_any_server, self_made_server_config, verify_server};
+pub(crate) use channel::Channel;
+pub(crate) use stream::Stream;
+pub(crate) use tls::{TlsError, accept_any_server, self_made_server_config, verify_server};

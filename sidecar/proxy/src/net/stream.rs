@@ -10,7 +10,7 @@ use tokio_rustls::TlsStream;
 
 /// A connected socket.
 #[derive(Debug)]
-pub enum Stream {
+pub(crate) enum Stream {
     /// Plain TCP.
     Tcp(TcpStream),
     /// A Unix socket.
@@ -25,14 +25,14 @@ impl Stream {
     ///
     /// # Errors
     /// If the option cannot be set, which means that the socket is already gone.
-    pub fn tcp(stream: TcpStream) -> io::Result<Self> {
+    pub(crate) fn tcp(stream: TcpStream) -> io::Result<Self> {
         stream.set_nodelay(true)?;
         Ok(Self::Tcp(stream))
     }
 
     /// Whether bytes on this stream cannot be read by others on the way.
     #[must_use]
-    pub fn is_private(&self) -> bool {
+    pub(crate) fn is_private(&self) -> bool {
         !matches!(self, Self::Tcp(_))
     }
 }

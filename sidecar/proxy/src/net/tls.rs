@@ -27,7 +27,7 @@ pub enum TlsError {
 ///
 /// # Errors
 /// If the key or the certificate cannot be made.
-pub fn self_made_server_config() -> Result<Arc<ServerConfig>, TlsError> {
+pub(crate) fn self_made_server_config() -> Result<Arc<ServerConfig>, TlsError> {
     let made = rcgen::generate_simple_self_signed(vec!["localhost".into(), "127.0.0.1".into()])?;
     let key = PrivateKeyDer::Pkcs8(PrivatePkcs8KeyDer::from(made.signing_key.serialize_der()));
     let config = ServerConfig::builder_with_provider(Arc::new(aws_lc_rs::default_provider()))
@@ -42,7 +42,7 @@ pub fn self_made_server_config() -> Result<Arc<ServerConfig>, TlsError> {
 ///
 /// # Errors
 /// If rustls lacks a protocol version, which a test would show.
-pub fn accept_any_server() -> Result<Arc<ClientConfig>, TlsError> {
+pub(crate) fn accept_any_server() -> Result<Arc<ClientConfig>, TlsError> {
     let provider = Arc::new(aws_lc_rs::default_provider());
     let config = ClientConfig::builder_with_provider(provider.clone())
         .with_safe_default_protocol_versions()?
@@ -56,7 +56,7 @@ pub fn accept_any_server() -> Result<Arc<ClientConfig>, TlsError> {
 ///
 /// # Errors
 /// If `pem` holds no valid certificate.
-pub fn verify_server(pem: &[u8]) -> Result<Arc<ClientConfig>, TlsError> {
+pub(crate) fn verify_server(pem: &[u8]) -> Result<Arc<ClientConfig>, TlsError> {
     let mut roots = RootCertStore::empty();
     for certificate in CertificateDer::pem_slice_iter(pem) {
         roots.add(certificate.map_err(TlsError::Authority)?)?;
@@ -90,7 +90,12 @@ impl ServerCertVerifier for AnyServer {
         cert: &CertificateDer<'_>,
         dss: &DigitallySignedStruct,
     ) -> Result<HandshakeSignatureValid, rustls::Error> {
-        verify_tls12_signature(message, cert, dss, &self.0.signature_verification_algorithms)
+        verify_tls12_signature(
+            message,
+            cert,
+            dss,
+            &self.0.signature_verification_algorithms,
+        )
     }
 
     fn verify_tls13_signature(
@@ -99,7 +104,12 @@ impl ServerCertVerifier for AnyServer {
         cert: &CertificateDer<'_>,
         dss: &DigitallySignedStruct,
     ) -> Result<HandshakeSignatureValid, rustls::Error> {
-        verify_tls13_signature(message, cert, dss, &self.0.signature_verification_algorithms)
+        verify_tls13_signature(
+            message,
+            cert,
+            dss,
+            &self.0.signature_verification_algorithms,
+        )
     }
 
     fn supported_verify_schemes(&self) -> Vec<SignatureScheme> {

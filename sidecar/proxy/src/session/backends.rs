@@ -12,7 +12,10 @@ pub(crate) struct Backends {
 impl Backends {
     /// The connection to `shard`, if one is open and in a known state.
     pub(crate) fn get(&mut self, shard: usize) -> Option<&mut Backend> {
-        self.open.get_mut(shard)?.as_mut().filter(|b| !b.is_broken())
+        self.open
+            .get_mut(shard)?
+            .as_mut()
+            .filter(|b| !b.is_broken())
     }
 
     /// Remembers a new connection; an older one to the same shard is closed by its drop.
@@ -37,9 +40,13 @@ impl Backends {
     /// The shard that ran the last statement, or any that is connected.
     pub(crate) fn preferred(&self) -> Option<usize> {
         let usable = |shard: &usize| {
-            self.open.get(*shard).is_some_and(|b| b.as_ref().is_some_and(|b| !b.is_broken()))
+            self.open
+                .get(*shard)
+                .is_some_and(|b| b.as_ref().is_some_and(|b| !b.is_broken()))
         };
-        self.last.filter(usable).or_else(|| (0..self.open.len()).find(usable))
+        self.last
+            .filter(usable)
+            .or_else(|| (0..self.open.len()).find(usable))
     }
 
     /// All open connections.
@@ -49,7 +56,9 @@ impl Backends {
 
     /// The connections to `shards`, which ascend and are open.
     pub(crate) fn select(&mut self, shards: &[usize]) -> Vec<&mut Backend> {
-        self.iter_mut().filter(|b| shards.contains(&b.shard())).collect()
+        self.iter_mut()
+            .filter(|b| shards.contains(&b.shard()))
+            .collect()
     }
 
     /// Ends all connections politely.

@@ -22,10 +22,16 @@ impl Session {
         for (index, packet) in packets.iter().enumerate() {
             self.client.put(packet);
             if index == columns {
-                self.client.put_columns_end(&EofPacket { warnings: 0, status });
+                self.client.put_columns_end(&EofPacket {
+                    warnings: 0,
+                    status,
+                });
             }
         }
-        self.client.put_end(&OkPacket { status, ..OkPacket::default() });
+        self.client.put_end(&OkPacket {
+            status,
+            ..OkPacket::default()
+        });
         self.state.succeeded();
         Ok(())
     }

@@ -44,7 +44,11 @@ impl Diagnostics {
     /// Warnings of several servers.
     pub(crate) fn of_notes(mut notes: Vec<Note>) -> Self {
         notes.truncate(MOST);
-        if notes.is_empty() { Self::Clean } else { Self::Local(notes) }
+        if notes.is_empty() {
+            Self::Clean
+        } else {
+            Self::Local(notes)
+        }
     }
 }
 
@@ -61,11 +65,18 @@ impl Note {
     fn from_row(row: Vec<Option<Vec<u8>>>) -> Option<Self> {
         let [level, code, message] = <[_; 3]>::try_from(row).ok()?;
         let code = String::from_utf8(code?).ok()?.parse().ok()?;
-        Some(Self { level: level?, code, message: message? })
+        Some(Self {
+            level: level?,
+            code,
+            message: message?,
+        })
     }
 
     /// The same with logical names.
     pub(crate) fn logical(self, names: &Names) -> Self {
-        Self { message: names.in_text(&self.message).into_owned(), ..self }
+        Self {
+            message: names.in_text(&self.message).into_owned(),
+            ..self
+        }
     }
 }

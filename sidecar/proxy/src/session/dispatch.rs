@@ -19,13 +19,19 @@ impl Session {
     /// Runs one command; answers whether the session goes on.
     pub(super) async fn dispatch(&mut self, payload: &[u8]) -> Result<bool, Failure> {
         let command = Command::decode(payload, self.client.capabilities())?;
-        self.proxy.metrics.command(CommandKind::from(&command), payload.len());
+        self.proxy
+            .metrics
+            .command(CommandKind::from(&command), payload.len());
         match command {
             Command::Quit => return Ok(false),
             Command::Query(sql) => self.query(sql).await?,
             Command::StmtExecute(execute) => self.execute(&execute).await?,
             Command::StmtPrepare(sql) => self.prepare(sql).await?,
-            Command::StmtSendLongData { statement, param, data } => {
+            Command::StmtSendLongData {
+                statement,
+                param,
+                data,
+            } => {
                 self.prepared.long_data(statement, param, data);
             }
             Command::StmtClose(statement) => self.prepared.close(statement),
@@ -41,7 +47,10 @@ impl Session {
                 self.put_database_ok(false);
             }
             Command::Ping => self.put_ok(false),
-            Command::Statistics => self.pass_home(&Command::Statistics, Reply::Statistics).await?,
+            Command::Statistics => {
+                self.pass_home(&Command::Statistics, Reply::Statistics)
+                    .await?;
+            }
             Command::FieldList { table, wildcard } => self.field_list(table, wildcard).await?,
             Command::SetOption(option) => self.set_option(option)?,
             Command::ResetConnection => {
@@ -58,7 +67,10 @@ impl Session {
     /// Adds a plain OK with the session's status.
     pub(crate) fn put_ok(&mut self, more_results: bool) {
         let status = self.status(more_results);
-        self.client.put_ok(&OkPacket { status, ..OkPacket::default() });
+        self.client.put_ok(&OkPacket {
+            status,
+            ..OkPacket::default()
+        });
     }
 
     /// The status of an answer that is made here.
@@ -74,7 +86,11 @@ impl Session {
         let name = self.state.context.database.as_deref().unwrap_or_default();
         SessionChange::Schema(name.as_bytes()).encode(&mut changes);
         let status = self.status(more_results);
-        self.client.put_ok(&OkPacket { status, session_state: &changes, ..OkPacket::default() });
+        self.client.put_ok(&OkPacket {
+            status,
+            session_state: &changes,
+            ..OkPacket::default()
+        });
     }
 
     /// Makes `name` the current database. The manifest's own is on every shard; of others only
@@ -103,9 +119,14 @@ impl Session {
     async fn pass_home(&mut self, command: &Command<'_>, reply: Reply) -> Result<(), Failure> {
         let world = self.proxy.world();
         self.prepare_backend(&world, HOME).await?;
-        let Some(home) = self.backends.get(HOME) else { return Err(Failure::CutOff) };
+        let Some(home) = self.backends.get(HOME) else {
+            return Err(Failure::CutOff);
+        };
         let exchange = home.command(command, reply).await?;
-        let patch = Patch { names: Some(&world.names), ..Patch::default() };
+        let patch = Patch {
+            names: Some(&world.names),
+            ..Patch::default()
+        };
         relay(&mut self.client, exchange, &patch).await?;
         Ok(())
     }
@@ -117,7 +138,10 @@ impl Session {
             _ => return Err(Command::unknown_error().into()),
         }
         // MySQL answers this one with an EOF packet of the session's status.
-        let ok = OkPacket { status: self.state.status(), ..OkPacket::default() };
+        let ok = OkPacket {
+            status: self.state.status(),
+            ..OkPacket::default()
+        };
         self.client.put_end(&ok);
         Ok(())
     }
@@ -140,9 +164,17 @@ impl Session {
         self.state = State::new(self.client.capabilities(), self.account.collation());
         self.prepared.clear();
         let before = &self.account.identity;
-        let changed =
-            frontend::change_user(&self.proxy, &mut self.client, before, &request, self.id, host.clone());
-        let Some(identity) = changed.await? else { return Ok(false) };
+        let changed = frontend::change_user(
+            &self.proxy,
+            &mut self.client,
+            before,
+            &request,
+            self.id,
+            host.clone(),
+        );
+        let Some(identity) = changed.await? else {
+            return Ok(false);
+        };
         let database = identity.database.clone().filter(|name| !name.is_empty());
         self.account = Account::new(identity, host);
         if let Some(name) = database {

@@ -12,7 +12,12 @@ impl Session {
     /// # Errors
     /// If the shard is not the transaction's own, or cannot be reached.
     pub(crate) async fn lease(&mut self, world: &World, shard: usize) -> Result<(), Failure> {
-        if self.state.transaction.shard().is_some_and(|own| own != shard) {
+        if self
+            .state
+            .transaction
+            .shard()
+            .is_some_and(|own| own != shard)
+        {
             return Err(second_shard().into());
         }
         self.prepare_backend(world, shard).await?;
@@ -40,7 +45,9 @@ impl Session {
     /// A connection that rested may have been closed by the server. Outside a transaction a new
     /// one takes its place, unless state was on it that cannot be replayed.
     fn drop_if_gone(&mut self, shard: usize) -> Result<(), Failure> {
-        let Some(backend) = self.backends.get(shard) else { return Ok(()) };
+        let Some(backend) = self.backends.get(shard) else {
+            return Ok(());
+        };
         if !backend.is_gone() {
             return Ok(());
         }
@@ -66,8 +73,12 @@ impl Session {
     }
 
     async fn replay(&mut self, world: &World, shard: usize) -> Result<(), Failure> {
-        let Self { state, backends, .. } = self;
-        let Some(backend) = backends.get(shard) else { return Ok(()) };
+        let Self {
+            state, backends, ..
+        } = self;
+        let Some(backend) = backends.get(shard) else {
+            return Ok(());
+        };
         if let Some(database) = database_on(state, world, shard)
             && backend.applied.database.as_deref() != Some(database)
         {
@@ -91,7 +102,12 @@ impl Session {
                 backend.queue_query(&sql);
             }
         }
-        let Transaction::Begun { opening, read_only, .. } = &self.state.transaction else { return };
+        let Transaction::Begun {
+            opening, read_only, ..
+        } = &self.state.transaction
+        else {
+            return;
+        };
         let read_only = *read_only;
         if let Some(backend) = self.backends.get(shard) {
             for sql in opening {
@@ -108,9 +124,10 @@ impl Session {
     pub(crate) async fn lend_insert_id(&mut self, shard: usize) -> Result<(), Failure> {
         let id = match self.state.insert_id {
             InsertId::Known(id) => id,
-            InsertId::Ask { shard: other, otherwise } => {
-                self.ask_insert_id(other, otherwise).await?
-            }
+            InsertId::Ask {
+                shard: other,
+                otherwise,
+            } => self.ask_insert_id(other, otherwise).await?,
         };
         self.state.insert_id = InsertId::Known(id);
         if let Some(backend) = self.backends.get(shard)
@@ -124,7 +141,9 @@ impl Session {
     }
 
     async fn ask_insert_id(&mut self, shard: usize, otherwise: u64) -> Result<u64, Failure> {
-        let Some(backend) = self.backends.get(shard) else { return Ok(otherwise) };
+        let Some(backend) = self.backends.get(shard) else {
+            return Ok(otherwise);
+        };
         let rows = backend.rows(b"SELECT LAST_INSERT_ID() LIMIT 1").await??;
         let value = rows.first().and_then(|row| row.first()).cloned().flatten();
         let text = value.and_then(|v| String::from_utf8(v).ok());

@@ -26,11 +26,11 @@ use tokio::sync::watch;
 
 pub(crate) use backends::Backends;
 pub(crate) use diagnostics::{Diagnostics, Note};
+pub(crate) use lease::HOME;
 pub(crate) use prepared::Prepared;
 pub(crate) use probes::Probes;
 pub(crate) use settings::Settings;
 pub(crate) use state::{InsertId, State};
-pub(crate) use lease::HOME;
 pub(crate) use transaction::{Transaction, second_shard};
 
 use crate::failure::Failure;
@@ -77,14 +77,18 @@ impl Account {
 const DEFAULT_COLLATION: u8 = 255;
 
 /// Serves one client until it leaves.
-pub async fn run(
+pub(crate) async fn run(
     proxy: Arc<Proxy>,
     stream: Stream,
     id: u32,
     peer: SocketAddr,
     stop: watch::Receiver<bool>,
 ) {
-        let host = if peer.ip().is_loopback() { "localhost".to_owned() } else { peer.ip().to_string() };
+    let host = if peer.ip().is_loopback() {
+        "localhost".to_owned()
+    } else {
+        peer.ip().to_string()
+    };
     let metrics = proxy.metrics.clone();
     let _open = metrics.connected();
     match log_in(&proxy, stream, id, host.clone()).await {
@@ -131,7 +135,10 @@ impl Session {
         };
         match entered {
             Ok(()) => {
-                let ok = OkPacket { status: self.state.status(), ..OkPacket::default() };
+                let ok = OkPacket {
+                    status: self.state.status(),
+                    ..OkPacket::default()
+                };
                 self.client.put_ok(&ok);
                 Ok(self.client.flush().await?)
             }

@@ -25,8 +25,13 @@ impl Session {
         let (catalog, planned) = self.plan(&world, sql).await?;
         let proxy = self.proxy.clone();
         let context = self.state.context.clone();
-        let input = BindInput { params: Some(&[]), ..BindInput::default() };
-        let prepare = proxy.planner.prepare(&catalog, &context, &planned, sql, &input);
+        let input = BindInput {
+            params: Some(&[]),
+            ..BindInput::default()
+        };
+        let prepare = proxy
+            .planner
+            .prepare(&catalog, &context, &planned, sql, &input);
         let described = match prepare {
             Prepare::On { target, statement } => {
                 let shard = match target {
@@ -35,11 +40,16 @@ impl Session {
                     Target::Any => self.any_shard(),
                 };
                 self.prepare_backend(&world, shard).await?;
-                let Some(backend) = self.backends.get(shard) else { return Err(Failure::CutOff) };
+                let Some(backend) = self.backends.get(shard) else {
+                    return Err(Failure::CutOff);
+                };
                 let described = backend.describe(&statement.sql).await?;
                 described.map_err(|error| logical(&world, error))?
             }
-            Prepare::Here => self.describe_here(&world, planned.plan().kind(), sql).await?,
+            Prepare::Here => {
+                self.describe_here(&world, planned.plan().kind(), sql)
+                    .await?
+            }
         };
         let statement = ClientStatement {
             sql: sql.to_vec(),
@@ -62,12 +72,17 @@ impl Session {
         kind: StatementKind,
         sql: &[u8],
     ) -> Result<Described, Failure> {
-        if matches!(kind, StatementKind::ShowRemora | StatementKind::ExplainRemora) {
+        if matches!(
+            kind,
+            StatementKind::ShowRemora | StatementKind::ExplainRemora
+        ) {
             return Err(not_preparable().into());
         }
         let shard = self.any_shard();
         self.prepare_backend(world, shard).await?;
-        let Some(backend) = self.backends.get(shard) else { return Err(Failure::CutOff) };
+        let Some(backend) = self.backends.get(shard) else {
+            return Err(Failure::CutOff);
+        };
         Ok(backend.describe(sql).await??)
     }
 
@@ -86,16 +101,26 @@ impl Session {
         };
         self.client.put_with(|out| head.encode(out));
         let status = self.state.status();
-        let old_ends = !self.client.capabilities().contains(CapabilityFlags::CLIENT_DEPRECATE_EOF);
+        let old_ends = !self
+            .client
+            .capabilities()
+            .contains(CapabilityFlags::CLIENT_DEPRECATE_EOF);
         for definitions in [&described.params, &described.columns] {
             for definition in definitions {
                 let mut renamed = Ok(());
                 let logical = |schema: &[u8]| world.names.logical(schema);
-                self.client.put_with(|out| renamed = rename_schema(definition, logical, out));
+                self.client
+                    .put_with(|out| renamed = rename_schema(definition, logical, out));
                 renamed?;
             }
             if old_ends && !definitions.is_empty() {
-                self.client.put_with(|out| EofPacket { warnings: 0, status }.encode(out));
+                self.client.put_with(|out| {
+                    EofPacket {
+                        warnings: 0,
+                        status,
+                    }
+                    .encode(out);
+                });
             }
         }
         Ok(())
@@ -118,8 +143,15 @@ impl Session {
         if let Some(error) = statement.spoiled.take() {
             return Err(error.into());
         }
-        let ClientStatement { sql, planned, context, params: count, types, long_data, .. } =
-            statement;
+        let ClientStatement {
+            sql,
+            planned,
+            context,
+            params: count,
+            types,
+            long_data,
+            ..
+        } = statement;
         let mut params = decode_params(body, *count, types, |i| long_data.contains_key(&i))
             .map_err(|_| wrong_arguments())?;
         for (index, param) in params.iter_mut().enumerate() {
@@ -127,12 +159,20 @@ impl Session {
                 param.raw = RawParam::Bytes(data);
             }
         }
-        let keys: Vec<KeyParam<'_>> =
-            params.iter().map(key_param).collect::<Result<_, _>>().map_err(|_| wrong_arguments())?;
+        let keys: Vec<KeyParam<'_>> = params
+            .iter()
+            .map(key_param)
+            .collect::<Result<_, _>>()
+            .map_err(|_| wrong_arguments())?;
         let world = self.proxy.world();
         let catalog = world.catalogs.load();
-        let request =
-            Request { sql, params: Some(&params), keys: Some(&keys), more_results: false };
+        let request = Request {
+            sql,
+            params: Some(&params),
+            keys: Some(&keys),
+            charset: Some(self.state.context.charset),
+            more_results: false,
+        };
         self.with_context(context, async |session| {
             if planned.plan().catalog_version() != catalog.version() {
                 *planned = session.plan_with(&catalog, sql)?;
@@ -186,5 +226,9 @@ fn not_preparable() -> ErrPacket<'static> {
 
 /// MySQL's error for parameters that do not fit the statement.
 fn wrong_arguments() -> ErrPacket<'static> {
-    ErrPacket::new(1210, *b"HY000", "Incorrect arguments to mysqld_stmt_execute")
+    ErrPacket::new(
+        1210,
+        *b"HY000",
+        "Incorrect arguments to mysqld_stmt_execute",
+    )
 }

@@ -62,7 +62,9 @@ impl Prepared {
     /// # Errors
     /// MySQL's 1243 when there is none with this id.
     pub(crate) fn take(&mut self, id: u32) -> Result<ClientStatement, Failure> {
-        self.statements.remove(&id).ok_or_else(|| unknown(id, "mysqld_stmt_execute").into())
+        self.statements
+            .remove(&id)
+            .ok_or_else(|| unknown(id, "mysqld_stmt_execute").into())
     }
 
     /// Puts a statement back after [`take`](Self::take).
@@ -72,7 +74,9 @@ impl Prepared {
 
     /// Appends to a parameter. There is no answer; mistakes show with EXECUTE.
     pub(crate) fn long_data(&mut self, id: u32, param: u16, data: &[u8]) {
-        let Some(statement) = self.statements.get_mut(&id) else { return };
+        let Some(statement) = self.statements.get_mut(&id) else {
+            return;
+        };
         let param = usize::from(param);
         if param >= statement.params {
             statement.spoiled = Some(ErrPacket::new(
@@ -92,7 +96,11 @@ impl Prepared {
             ));
             return;
         }
-        statement.long_data.entry(param).or_default().extend_from_slice(data);
+        statement
+            .long_data
+            .entry(param)
+            .or_default()
+            .extend_from_slice(data);
     }
 
     /// Forgets what was sent in pieces.
@@ -100,8 +108,10 @@ impl Prepared {
     /// # Errors
     /// MySQL's 1243 when there is no such statement.
     pub(crate) fn reset(&mut self, id: u32) -> Result<(), Failure> {
-        let statement =
-            self.statements.get_mut(&id).ok_or_else(|| unknown(id, "mysqld_stmt_reset"))?;
+        let statement = self
+            .statements
+            .get_mut(&id)
+            .ok_or_else(|| unknown(id, "mysqld_stmt_reset"))?;
         statement.long_data.clear();
         statement.spoiled = None;
         Ok(())

@@ -27,7 +27,11 @@ impl Probes {
     /// The definitions for a plan, under the settings of this version.
     pub(crate) fn get(&self, planned: &Planned, version: u64) -> Option<Arc<Described>> {
         let same = |probe: &&Probe| Arc::ptr_eq(&probe.plan, planned.plan());
-        let probe = self.known.iter().find(same).filter(|_| self.version == version)?;
+        let probe = self
+            .known
+            .iter()
+            .find(same)
+            .filter(|_| self.version == version)?;
         Some(probe.described.clone())
     }
 
@@ -37,6 +41,9 @@ impl Probes {
             self.known.clear();
             self.version = version;
         }
-        self.known.push(Probe { plan: planned.plan().clone(), described });
+        self.known.push(Probe {
+            plan: planned.plan().clone(),
+            described,
+        });
     }
 }

@@ -19,7 +19,10 @@ impl Session {
         }
         let mode = self.state.context.sql_mode;
         let ranges: Vec<_> = Statements::new(sql, mode).collect();
-        let several = self.client.capabilities().contains(CapabilityFlags::CLIENT_MULTI_STATEMENTS);
+        let several = self
+            .client
+            .capabilities()
+            .contains(CapabilityFlags::CLIENT_MULTI_STATEMENTS);
         match &ranges[..] {
             [] => self.statement(sql, false).await,
             [only] => self.statement(&sql[only.clone()], false).await,
@@ -37,7 +40,13 @@ impl Session {
     async fn statement(&mut self, sql: &[u8], more_results: bool) -> Result<(), Failure> {
         let world = self.proxy.world();
         let (catalog, planned) = self.plan(&world, sql).await?;
-        let request = Request { sql, params: None, keys: None, more_results };
+        let request = Request {
+            sql,
+            params: None,
+            keys: None,
+            charset: None,
+            more_results,
+        };
         self.run(&world, &catalog, &planned, &request).await
     }
 
@@ -61,8 +70,15 @@ impl Session {
 
     /// Plans a text under a catalog.
     pub(super) fn plan_with(&mut self, catalog: &Catalog, sql: &[u8]) -> Result<Planned, Failure> {
-        let Self { proxy, state, normalizer, .. } = self;
-        let planned = proxy.planner.plan(catalog, &state.context, normalizer, sql)?;
+        let Self {
+            proxy,
+            state,
+            normalizer,
+            ..
+        } = self;
+        let planned = proxy
+            .planner
+            .plan(catalog, &state.context, normalizer, sql)?;
         proxy.metrics.planned(planned.is_cached());
         Ok(planned)
     }

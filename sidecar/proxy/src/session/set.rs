@@ -59,12 +59,21 @@ impl Session {
             }
         }
         let computes = assigned.iter().any(|a| matches!(a.replay, Replay::Value));
-        let shard = if computes { self.shard_of_expressions(sql) } else { self.any_shard() };
+        let shard = if computes {
+            self.shard_of_expressions(sql)
+        } else {
+            self.any_shard()
+        };
         self.lease_for_set(world, shard, computes).await?;
-        let Some(backend) = self.backends.get(shard) else { return Err(Failure::CutOff) };
+        let Some(backend) = self.backends.get(shard) else {
+            return Err(Failure::CutOff);
+        };
         let params = request.params.map(<[_]>::to_vec);
         let exchange = backend.run(&Call { sql, params }).await?;
-        let patch = Patch { more_results: request.more_results, ..Patch::default() };
+        let patch = Patch {
+            more_results: request.more_results,
+            ..Patch::default()
+        };
         let relayed = relay(&mut self.client, exchange, &patch).await?;
         let Some(ended) = &relayed.ended else {
             self.state.failed_on(shard);
@@ -72,7 +81,9 @@ impl Session {
         };
         let was_autocommit = std::mem::replace(
             &mut self.state.autocommit,
-            ended.status.contains(remora_protocol::StatusFlags::SERVER_STATUS_AUTOCOMMIT),
+            ended
+                .status
+                .contains(remora_protocol::StatusFlags::SERVER_STATUS_AUTOCOMMIT),
         );
         if self.state.autocommit && !was_autocommit {
             // Switching it on commits.
@@ -98,7 +109,12 @@ impl Session {
             _ => Replay::Text(format!("{set} = {}", text(value)).into_bytes()),
         };
         Ok(Some(match assignment {
-            Assignment::Variable { scope: Scope::Session, bare_at, name, value } => {
+            Assignment::Variable {
+                scope: Scope::Session,
+                bare_at,
+                name,
+                value,
+            } => {
                 let name = String::from_utf8_lossy(&name.name(sql)).to_ascii_lowercase();
                 if *bare_at && NEXT_TRANSACTION.contains(&name.as_str()) {
                     return Ok(None);
@@ -107,10 +123,16 @@ impl Session {
                     return Err(not_supported(&format!("SET {name}")));
                 }
                 let replay = replay(format!("SET SESSION {name}"), *value);
-                Assigned { name: name.into_bytes(), replay }
+                Assigned {
+                    name: name.into_bytes(),
+                    replay,
+                }
             }
             Assignment::Variable { .. }
-            | Assignment::Transaction { scope: TransactionScope::Global, .. } => {
+            | Assignment::Transaction {
+                scope: TransactionScope::Global,
+                ..
+            } => {
                 return Err(not_supported(
                     "SET GLOBAL and PERSIST, which reach one server only; put the variable \
                      into the manifest's spec.mysql.config",
@@ -118,27 +140,46 @@ impl Session {
             }
             Assignment::User { name, value } => {
                 let replay = replay(format!("SET {}", text(*name)), *value);
-                Assigned { name: name.text(sql).to_ascii_lowercase(), replay }
+                Assigned {
+                    name: name.text(sql).to_ascii_lowercase(),
+                    replay,
+                }
             }
             Assignment::Names { charset, collation } => {
                 let charset = charset.map_or_else(|| "DEFAULT".to_owned(), text);
                 let collation = collation.map(|c| format!(" COLLATE {}", text(c)));
                 let set = format!("SET NAMES {charset}{}", collation.unwrap_or_default());
-                Assigned { name: NAMES.to_vec(), replay: Replay::Text(set.into_bytes()) }
+                Assigned {
+                    name: NAMES.to_vec(),
+                    replay: Replay::Text(set.into_bytes()),
+                }
             }
             Assignment::CharacterSet(charset) => {
                 let charset = charset.map_or_else(|| "DEFAULT".to_owned(), text);
                 let set = format!("SET CHARACTER SET {charset}");
-                Assigned { name: CHARACTER_SET.to_vec(), replay: Replay::Text(set.into_bytes()) }
+                Assigned {
+                    name: CHARACTER_SET.to_vec(),
+                    replay: Replay::Text(set.into_bytes()),
+                }
             }
-            Assignment::Transaction { scope: TransactionScope::Next, .. } => return Ok(None),
-            Assignment::Transaction { scope: TransactionScope::Session, isolation, access } => {
+            Assignment::Transaction {
+                scope: TransactionScope::Next,
+                ..
+            } => return Ok(None),
+            Assignment::Transaction {
+                scope: TransactionScope::Session,
+                isolation,
+                access,
+            } => {
                 let name: &[u8] = match (isolation, access) {
                     (Some(_), None) => b"transaction_isolation",
                     (None, _) => b"transaction_read_only",
                     (Some(_), Some(_)) => b"transaction",
                 };
-                Assigned { name: name.to_vec(), replay: Replay::Text(sql.to_vec()) }
+                Assigned {
+                    name: name.to_vec(),
+                    replay: Replay::Text(sql.to_vec()),
+                }
             }
         }))
     }
@@ -223,7 +264,9 @@ impl Session {
     }
 
     async fn ask(&mut self, shard: usize, sql: &[u8]) -> Result<Table, Failure> {
-        let Some(backend) = self.backends.get(shard) else { return Err(Failure::CutOff) };
+        let Some(backend) = self.backends.get(shard) else {
+            return Err(Failure::CutOff);
+        };
         Ok(backend.table(sql).await??)
     }
 
@@ -231,41 +274,49 @@ impl Session {
     async fn computed(&mut self, shard: usize, name: &[u8]) -> Result<Vec<u8>, Failure> {
         let name = String::from_utf8_lossy(name).into_owned();
         if name.starts_with('@') {
-            let ask = format!(
-                "SELECT {name}, HEX({name}), CHARSET({name}), COLLATION({name}) LIMIT 1"
-            );
+            let ask =
+                format!("SELECT {name}, HEX({name}), CHARSET({name}), COLLATION({name}) LIMIT 1");
             let table = self.ask(shard, ask.as_bytes()).await?;
             return Ok(format!("SET {name} = {}", user_value(&table)).into_bytes());
         }
-        let table = self.ask(shard, format!("SELECT @@SESSION.{name} LIMIT 1").as_bytes()).await?;
+        let table = self
+            .ask(shard, format!("SELECT @@SESSION.{name} LIMIT 1").as_bytes())
+            .await?;
         Ok(format!("SET SESSION {name} = {}", system_value(&table)).into_bytes())
     }
 
     /// `sql_select_limit` counts the rows of the whole answer, not of each part. All internal
     /// SELECTs have a LIMIT of their own because of it.
     async fn learn_select_limit(&mut self, shard: usize) -> Result<(), Failure> {
-        let table = self.ask(shard, b"SELECT @@SESSION.sql_select_limit LIMIT 1").await?;
+        let table = self
+            .ask(shard, b"SELECT @@SESSION.sql_select_limit LIMIT 1")
+            .await?;
         let limit: Option<u64> = table.text(0).parse().ok();
         self.state.select_limit = limit.filter(|limit| *limit < u64::MAX);
         Ok(())
     }
 
     async fn learn_sql_mode(&mut self, shard: usize) -> Result<(), Failure> {
-        let table = self.ask(shard, b"SELECT @@SESSION.sql_mode LIMIT 1").await?;
+        let table = self
+            .ask(shard, b"SELECT @@SESSION.sql_mode LIMIT 1")
+            .await?;
         let names = table.text(0);
         let context = Arc::make_mut(&mut self.state.context);
         context.sql_mode = SqlMode::from_names(&names);
-        context.zero_is_a_value =
-            names.split(',').any(|name| name == "NO_AUTO_VALUE_ON_ZERO");
+        context.zero_is_a_value = names.split(',').any(|name| name == "NO_AUTO_VALUE_ON_ZERO");
         Ok(())
     }
 
     async fn learn_charset(&mut self, shard: usize) -> Result<(), Failure> {
-        let ask = b"SELECT @@SESSION.character_set_client, @@SESSION.character_set_connection LIMIT 1";
+        let ask =
+            b"SELECT @@SESSION.character_set_client, @@SESSION.character_set_connection LIMIT 1";
         let table = self.ask(shard, ask).await?;
         let (client, connection) = (table.text(0), table.text(1));
-        Arc::make_mut(&mut self.state.context).charset =
-            if client == connection { Charset::named(&client) } else { Charset::Other };
+        Arc::make_mut(&mut self.state.context).charset = if client == connection {
+            Charset::named(&client)
+        } else {
+            Charset::Other
+        };
         Ok(())
     }
 }
@@ -292,7 +343,11 @@ fn user_value(table: &Table) -> String {
         _ if table.is_null(0) => "NULL".to_owned(),
         Some(kind) if is_number(*kind) => value,
         Some(ColumnType::MYSQL_TYPE_DOUBLE | ColumnType::MYSQL_TYPE_FLOAT) => {
-            if value.contains('e') { value } else { format!("{value}e0") }
+            if value.contains('e') {
+                value
+            } else {
+                format!("{value}e0")
+            }
         }
         _ => format!("_{charset} X'{hex}' COLLATE {collation}"),
     }
@@ -314,19 +369,35 @@ mod tests {
 
     fn table(kind: ColumnType, values: [Option<&str>; 4]) -> Table {
         let row = values.map(|v| v.map(|v| v.as_bytes().to_vec())).to_vec();
-        Table { kinds: vec![kind], rows: vec![row] }
+        Table {
+            kinds: vec![kind],
+            rows: vec![row],
+        }
     }
 
     #[test]
     fn a_computed_value_keeps_its_type() {
         use ColumnType as T;
         for (kind, values, literal) in [
-            (T::MYSQL_TYPE_LONGLONG, [Some("-3"), Some("FD"), None, None], "-3"),
+            (
+                T::MYSQL_TYPE_LONGLONG,
+                [Some("-3"), Some("FD"), None, None],
+                "-3",
+            ),
             (T::MYSQL_TYPE_DOUBLE, [Some("2"), None, None, None], "2e0"),
-            (T::MYSQL_TYPE_NEWDECIMAL, [Some("1.50"), None, None, None], "1.50"),
+            (
+                T::MYSQL_TYPE_NEWDECIMAL,
+                [Some("1.50"), None, None, None],
+                "1.50",
+            ),
             (
                 T::MYSQL_TYPE_VAR_STRING,
-                [Some("a'b"), Some("612762"), Some("utf8mb4"), Some("utf8mb4_bin")],
+                [
+                    Some("a'b"),
+                    Some("612762"),
+                    Some("utf8mb4"),
+                    Some("utf8mb4_bin"),
+                ],
                 "_utf8mb4 X'612762' COLLATE utf8mb4_bin",
             ),
             (T::MYSQL_TYPE_VAR_STRING, [None; 4], "NULL"),

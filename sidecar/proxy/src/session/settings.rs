@@ -37,7 +37,11 @@ impl Settings {
             !overridden && !e.name.eq_ignore_ascii_case(name)
         });
         self.version += 1;
-        self.entries.push(Entry { name: name.to_ascii_lowercase(), set, version: self.version });
+        self.entries.push(Entry {
+            name: name.to_ascii_lowercase(),
+            set,
+            version: self.version,
+        });
     }
 
     /// A number that grows with each SET.
@@ -47,12 +51,10 @@ impl Settings {
 
     /// The statements that a connection lacks which has those up to `version`.
     pub(crate) fn since(&self, version: u64) -> impl Iterator<Item = &[u8]> {
-        self.entries.iter().filter(move |e| e.version > version).map(|e| &e.set[..])
-    }
-
-    /// Forgets all: every connection was reset.
-    pub(crate) fn clear(&mut self) {
-        self.entries.clear();
+        self.entries
+            .iter()
+            .filter(move |e| e.version > version)
+            .map(|e| &e.set[..])
     }
 }
 
@@ -61,7 +63,10 @@ mod tests {
     use super::*;
 
     fn since(settings: &Settings, version: u64) -> Vec<&str> {
-        settings.since(version).map(|s| str::from_utf8(s).unwrap()).collect()
+        settings
+            .since(version)
+            .map(|s| str::from_utf8(s).unwrap())
+            .collect()
     }
 
     #[test]
@@ -86,10 +91,16 @@ mod tests {
     #[test]
     fn set_names_takes_the_place_of_single_character_sets() {
         let mut settings = Settings::default();
-        settings.put(b"character_set_results", b"SET character_set_results = NULL".to_vec());
+        settings.put(
+            b"character_set_results",
+            b"SET character_set_results = NULL".to_vec(),
+        );
         settings.put(NAMES, b"SET NAMES latin1".to_vec());
         assert_eq!(since(&settings, 0), ["SET NAMES latin1"]);
-        settings.put(b"character_set_results", b"SET character_set_results = NULL".to_vec());
+        settings.put(
+            b"character_set_results",
+            b"SET character_set_results = NULL".to_vec(),
+        );
         assert_eq!(since(&settings, 0).len(), 2);
     }
 }

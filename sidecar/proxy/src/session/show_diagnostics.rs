@@ -23,7 +23,10 @@ impl Session {
                 Some(backend) => Note::fetch(backend).await?,
                 None => Vec::new(),
             };
-            let notes = fetched.into_iter().map(|note| note.logical(&world.names)).collect();
+            let notes = fetched
+                .into_iter()
+                .map(|note| note.logical(&world.names))
+                .collect();
             self.state.diagnostics = Diagnostics::of_notes(notes);
         }
         let notes = match &self.state.diagnostics {
@@ -31,7 +34,9 @@ impl Session {
             _ => &[],
         };
         let errors_only = matches!(kind, ShowKind::Errors | ShowKind::CountErrors);
-        let shown = notes.iter().filter(|note| !errors_only || note.level == b"Error");
+        let shown = notes
+            .iter()
+            .filter(|note| !errors_only || note.level == b"Error");
         let status = self.status(request.more_results);
         let (binary, collation) = (request.params.is_some(), self.account.collation());
         match kind {

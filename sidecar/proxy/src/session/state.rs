@@ -53,10 +53,12 @@ impl State {
     /// The state of a client that just logged in.
     pub(crate) fn new(capabilities: CapabilityFlags, collation: u8) -> Self {
         let mut context = Context::default();
-        context.sql_mode.ignore_space =
-            capabilities.contains(CapabilityFlags::CLIENT_IGNORE_SPACE);
-        context.charset =
-            if is_utf8(collation) { Charset::Utf8mb4 } else { Charset::Other };
+        context.sql_mode.ignore_space = capabilities.contains(CapabilityFlags::CLIENT_IGNORE_SPACE);
+        context.charset = if is_utf8(collation) {
+            Charset::Utf8mb4
+        } else {
+            Charset::Other
+        };
         Self {
             context: Arc::new(context),
             autocommit: true,

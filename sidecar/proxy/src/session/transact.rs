@@ -49,7 +49,11 @@ impl Session {
         let mut opening = std::mem::take(&mut self.state.next_transaction);
         opening.push(request.sql.to_vec());
         let read_only = access == Some(AccessMode::ReadOnly);
-        self.state.transaction = Transaction::Begun { opening, savepoints: Vec::new(), read_only };
+        self.state.transaction = Transaction::Begun {
+            opening,
+            savepoints: Vec::new(),
+            read_only,
+        };
         self.state.succeeded();
         self.put_ok(request.more_results);
         Ok(())
@@ -87,7 +91,11 @@ impl Session {
                 let shard = *shard;
                 return self.pass_to(shard, request.sql, request.more_results).await;
             }
-            Transaction::Begun { opening, savepoints, .. } => {
+            Transaction::Begun {
+                opening,
+                savepoints,
+                ..
+            } => {
                 savepoints.retain(|other| !other.eq_ignore_ascii_case(name));
                 savepoints.push(name.to_vec());
                 opening.push(request.sql.to_vec());
@@ -102,7 +110,8 @@ impl Session {
     /// Nothing happened yet since any savepoint of a transaction that no server knows; later
     /// savepoints are gone.
     async fn rollback_to(&mut self, name: &[u8], request: &Request<'_>) -> Result<(), Failure> {
-        self.with_savepoint(name, request, |savepoints, at| savepoints.truncate(at + 1)).await
+        self.with_savepoint(name, request, |savepoints, at| savepoints.truncate(at + 1))
+            .await
     }
 
     async fn release(&mut self, name: &[u8], request: &Request<'_>) -> Result<(), Failure> {
@@ -119,14 +128,21 @@ impl Session {
             return self.pass_to(shard, request.sql, request.more_results).await;
         }
         let savepoints = match &mut self.state.transaction {
-            Transaction::Begun { opening, savepoints, .. } => {
+            Transaction::Begun {
+                opening,
+                savepoints,
+                ..
+            } => {
                 // The server will go through the same steps.
                 opening.push(request.sql.to_vec());
                 savepoints
             }
             _ => return Err(no_savepoint(name).into()),
         };
-        match savepoints.iter().position(|other| other.eq_ignore_ascii_case(name)) {
+        match savepoints
+            .iter()
+            .position(|other| other.eq_ignore_ascii_case(name))
+        {
             Some(at) => change(savepoints, at),
             None => {
                 if let Transaction::Begun { opening, .. } = &mut self.state.transaction {

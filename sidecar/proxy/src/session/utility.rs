@@ -30,12 +30,10 @@ impl Session {
                 self.put_database_ok(request.more_results);
                 Ok(())
             }
-            StatementKind::Show | StatementKind::ShowRemora => {
-                match utility::show(sql, mode) {
-                    Ok(show) => self.show(world, &show, request).await,
-                    Err(_) => Err(not_supported("this form of SHOW")),
-                }
-            }
+            StatementKind::Show | StatementKind::ShowRemora => match utility::show(sql, mode) {
+                Ok(show) => self.show(world, &show, request).await,
+                Err(_) => Err(not_supported("this form of SHOW")),
+            },
             StatementKind::UnlockTables => self.unlock_tables(request).await,
             StatementKind::Kill => Err(no_kill().into()),
             StatementKind::Prepared => Err(not_supported(
@@ -57,10 +55,12 @@ impl Session {
             | ShowKind::CountWarnings
             | ShowKind::CountErrors => self.show_diagnostics(world, show.kind, request).await,
             ShowKind::RemoraShards => {
-                self.put_console(console::shards(&world.snapshot), request.more_results).await
+                self.put_console(console::shards(&world.snapshot), request.more_results)
+                    .await
             }
             ShowKind::RemoraInstances => {
-                self.put_console(console::instances(&world.snapshot), request.more_results).await
+                self.put_console(console::instances(&world.snapshot), request.more_results)
+                    .await
             }
             _ => Err(not_supported("this form of SHOW")),
         }
@@ -90,9 +90,14 @@ impl Session {
         sql: &[u8],
         more_results: bool,
     ) -> Result<(), Failure> {
-        let Some(backend) = self.backends.get(shard) else { return Err(Failure::CutOff) };
+        let Some(backend) = self.backends.get(shard) else {
+            return Err(Failure::CutOff);
+        };
         let exchange = backend.query(sql).await?;
-        let patch = Patch { more_results, ..Patch::default() };
+        let patch = Patch {
+            more_results,
+            ..Patch::default()
+        };
         let relayed = relay(&mut self.client, exchange, &patch).await?;
         self.observe_transaction(shard, &relayed).await
     }
@@ -109,8 +114,13 @@ impl Session {
         let name = String::from_utf8_lossy(table);
         let of_manifest = self.state.context.database.as_ref() == Some(database);
         let catalog = world.catalogs.load();
-        let slots = catalog.table(&name).and_then(|t| t.sharded()).map_or(1, |s| s.slots);
-        let Some(home) = self.backends.get(HOME) else { return Err(Failure::CutOff) };
+        let slots = catalog
+            .table(&name)
+            .and_then(|t| t.sharded())
+            .map_or(1, |s| s.slots);
+        let Some(home) = self.backends.get(HOME) else {
+            return Err(Failure::CutOff);
+        };
         if of_manifest && slots > 1 {
             let slot = remora_crds::layout::Slot(0);
             let schema = remora_crds::layout::schema(database, slots, slot).to_string();
@@ -118,7 +128,10 @@ impl Session {
         }
         let command = Command::FieldList { table, wildcard };
         let exchange = home.command(&command, Reply::FieldList).await?;
-        let patch = Patch { names: Some(&world.names), ..Patch::default() };
+        let patch = Patch {
+            names: Some(&world.names),
+            ..Patch::default()
+        };
         relay(&mut self.client, exchange, &patch).await?;
         Ok(())
     }
