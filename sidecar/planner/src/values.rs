@@ -158,7 +158,11 @@ impl<'a> Values<'a> {
                     bytes: bytes.into(),
                     charset: self.param_charset,
                 },
-                Param::Binary(bytes) => Constant::Bytes(bytes.to_vec()),
+                // A string to MySQL, unlike a hex literal, which numbers read as a number.
+                Param::Binary(bytes) => Constant::Text {
+                    bytes: bytes.into(),
+                    charset: Charset::Binary,
+                },
                 Param::Decimal(text) => Constant::Decimal(text.into()),
                 Param::Date { year, month, day } => Constant::Date { year, month, day },
                 Param::DateTime {

@@ -39,18 +39,6 @@ impl SqlMode {
         mode
     }
 
-    /// Reads the numeric form of `sql_mode` (`SET sql_mode = 4`), the server's own bits.
-    #[must_use]
-    pub fn from_bits(bits: u64) -> Self {
-        Self {
-            pipes_as_concat: bits & 2 != 0,
-            ansi_quotes: bits & 4 != 0,
-            ignore_space: bits & 8 != 0,
-            no_backslash_escapes: bits & (1 << 20) != 0,
-            high_not_precedence: bits & (1 << 29) != 0,
-        }
-    }
-
     /// One byte that tells modes apart, for cache keys.
     #[must_use]
     pub fn class(self) -> u8 {
