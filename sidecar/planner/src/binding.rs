@@ -33,7 +33,19 @@ pub(crate) struct Binding<'a> {
     pub(crate) values: Values<'a>,
 }
 
+/// Bytes that the statements of one bind may take together: each place gets a copy of the
+/// client's text, and memory must be bounded whatever a client sends.
+const MOST_BYTES: usize = 64 << 20;
+
+/// Bytes that a copy is longer than the client's text, roughly.
+const MORE_BYTES: usize = 256;
+
 impl<'a> Binding<'a> {
+    /// Whether a copy of the statement for each of so many places would take too much memory.
+    pub(crate) fn is_too_large(&self, places: usize) -> bool {
+        (self.frame.sql.len() + MORE_BYTES).saturating_mul(places) > MOST_BYTES
+    }
+
     /// Begins a statement some bytes longer than the client's.
     pub(crate) fn renderer(&self, more: usize) -> Renderer<'a> {
         let params: &[Position] = if self.values.prepared() {

@@ -170,7 +170,7 @@ impl Plan {
                 report = insert;
                 action
             }
-            Work::Ddl(plan) => plan.bind(binding),
+            Work::Ddl(plan) => plan.bind(binding)?,
             Work::Utility => Action::Utility(self.kind),
             // The planner unwraps it: the inner statement has a plan of its own.
             Work::Explain(_) => Action::Explain(Vec::new()),
@@ -200,6 +200,7 @@ impl RowsPlan {
                 // No row can match; one place tells the columns, or that nothing was changed.
                 [] => Ok(single(binding, &[Place::FIRST])),
                 [place] => Ok(single(binding, &[*place])),
+                places if binding.is_too_large(places.len()) => Err(too_large(places.len())),
                 places => match &self.several {
                     Several::Read(plan) => plan.bind(binding, places).map(Action::Scatter),
                     Several::Write => Ok(Action::Writes(row_writes(binding, places))),
@@ -255,9 +256,21 @@ impl RowsPlan {
     }
 }
 
+/// The refusal of a statement whose copies for all places would not fit the memory.
+fn too_large(places: usize) -> Refusal {
+    Refusal::unsupported(format!(
+        "the statement is too long to be sent to {places} physical tables; make it shorter, or \
+         split it"
+    ))
+}
+
 impl DdlPlan {
-    fn bind<'a>(&self, binding: &Binding<'a>) -> Action<'a> {
+    fn bind<'a>(&self, binding: &Binding<'a>) -> Result<Action<'a>, Refusal> {
         let catalog = binding.catalog;
+        let places = usize::from(self.slots) * usize::from(catalog.shards());
+        if binding.is_too_large(places) {
+            return Err(too_large(places));
+        }
         let tables = binding.splices.tables.len().max(1);
         let sequences = binding
             .splices
@@ -282,7 +295,7 @@ impl DdlPlan {
                 ddl.schemas.push((place.shard, schema.to_string()));
             }
         }
-        Action::Ddl(ddl)
+        Ok(Action::Ddl(ddl))
     }
 }
 

@@ -60,19 +60,25 @@ impl Planner {
                 "several statements in one text are not planned together; send them one by one",
             ));
         }
-        if let Some(plan) = self.cache.get(&fingerprint, sql) {
+        if fingerprint.unread {
+            return Err(Refusal::unsupported(
+                "the statement holds a NUL, `--` right before a comment or `;`, or the like, which \
+                 is read differently by different readers; put blanks around comments",
+            ));
+        }
+        // A broken token's bytes could pass for a literal's place in the normalised text.
+        let cached = if fingerprint.invalid {
+            None
+        } else {
+            self.cache.get(&fingerprint, sql)
+        };
+        if let Some(plan) = cached {
             return Ok(Planned {
                 plan,
                 literals: fingerprint.literals.into(),
                 start,
                 cached: true,
             });
-        }
-        if fingerprint.unread {
-            return Err(Refusal::unsupported(
-                "the statement holds a NUL, `--` right before a comment or `;`, or the like, which \
-                 is read differently by different readers; put blanks around comments",
-            ));
         }
         let made = dispatch::plan(
             catalog,
@@ -82,7 +88,7 @@ impl Planner {
             fingerprint.invalid,
         )?;
         let plan = Arc::new(made.plan);
-        if made.cacheable {
+        if made.cacheable && !fingerprint.invalid {
             self.cache
                 .insert(&fingerprint, sql, &made.pins, Arc::clone(&plan));
         }

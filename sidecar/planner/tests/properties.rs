@@ -139,3 +139,30 @@ proptest! {
         outcome(&Planner::new(1 << 20), &catalog, &words.join(" "));
     }
 }
+
+#[test]
+fn a_long_statement_is_not_copied_for_many_places() {
+    let catalog = shop::catalog();
+    let planner = Planner::new(1 << 20);
+    let long = |places: &str| {
+        let text = "x".repeat(20 << 20);
+        format!("UPDATE orders SET customer = '{text}' WHERE {places}")
+    };
+    assert!(outcome(&planner, &catalog, &long("amount = 1")).contains("too long"));
+    assert!(!outcome(&planner, &catalog, &long("id = 1")).contains("too long"));
+}
+
+#[test]
+fn a_broken_token_does_not_pass_for_a_literal() {
+    let catalog = shop::catalog();
+    let planner = Planner::new(1 << 20);
+    outcome(&planner, &catalog, "SELECT * FROM orders WHERE id = 5");
+    let kinds = (0..32_u8).map(char::from);
+    for kind in kinds {
+        let sql = format!("SELECT * FROM orders WHERE id = \0{kind}");
+        assert!(
+            !outcome(&planner, &catalog, &sql).contains("shop__"),
+            "{kind:?}"
+        );
+    }
+}
