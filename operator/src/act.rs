@@ -12,7 +12,7 @@ use serde_json::json;
 
 use crate::build::{Object, ObjectKey, SIDECAR_CONTAINER};
 use crate::classify::Action;
-use crate::names::{CLUSTER, Names, OPERATOR};
+use crate::names::{CLUSTER, CLUSTER_NAMESPACE, Names, OPERATOR};
 
 /// Why a step failed.
 #[derive(Debug, thiserror::Error)]
@@ -86,8 +86,10 @@ impl<'a> Actor<'a> {
         let api: Api<K> = self.api();
         let failed = |source| failed(format!("applying {key}"), source);
         let found = api.get_metadata_opt(&key.name).await.map_err(failed)?;
+        // The second: the copy of a Secret that another namespace's cluster put here.
         if let Some(found) = found
-            && found.labels().get(CLUSTER) != Some(&self.names.cluster)
+            && (found.labels().get(CLUSTER) != Some(&self.names.cluster)
+                || found.labels().contains_key(CLUSTER_NAMESPACE))
         {
             return Err(ActError::Foreign(key));
         }

@@ -78,6 +78,19 @@ pub fn reject(cluster: &ShardingCluster, errors: &[FieldError], now: Timestamp) 
     }
 }
 
+/// Nothing is touched, and what was found before is still said: a step failed without which
+/// nothing can be found out.
+#[must_use]
+pub fn keep(cluster: &ShardingCluster) -> Verdict {
+    let mut status = cluster.status.clone().unwrap_or_default();
+    status.observed_generation = cluster.metadata.generation.unwrap_or_default();
+    Verdict {
+        actions: Vec::new(),
+        status,
+        changed: Vec::new(),
+    }
+}
+
 /// What to do about a manifest that makes sense.
 #[must_use]
 pub fn classify(wanted: Wanted<'_>, seen: &Observations, now: Timestamp) -> Verdict {
@@ -227,7 +240,13 @@ fn trouble(was: Option<&ShardStatus>, seen: &Observations, shard: u16) -> Option
         }
         (Some(pod), _) if !pod.ready => format!("pod {} is not ready", pod.name),
         // A new leader has heard no agent yet: what was known holds for as long as the pod is ready.
-        (Some(_), None) if was.is_some_and(|status| status.ready) => return None,
+        (Some(_), None) if !seen.heeds_silence && was.is_some_and(|status| status.ready) => {
+            return None;
+        }
+        // The kubelet may find a pod ready that nobody else reaches.
+        (Some(_), None) if was.is_some_and(|status| !status.primary.is_empty()) => {
+            "its agent no longer reports".to_owned()
+        }
         (Some(_), None) => "its agent has not reported yet".to_owned(),
         (Some(_), Some(agent)) if !agent.mysqld => "mysqld does not answer its agent".to_owned(),
         (Some(_), Some(agent)) if !agent.bootstrapped => agent.reason.clone(),

@@ -14,6 +14,7 @@ use serde::de::DeserializeOwned;
 
 use crate::build::{Kind, ObjectKey, SIDECAR_CONTAINER, stamp};
 use crate::names::{CLUSTER, Names, POD_SPEC};
+use crate::reports::Reports;
 
 /// What is there.
 #[derive(Clone, Debug, Default)]
@@ -24,6 +25,8 @@ pub struct Observations {
     pub pods: BTreeMap<u16, PodView>,
     /// What each shard's agent reported lately.
     pub agents: BTreeMap<u16, AgentHealth>,
+    /// Whether an agent that did not report is cut off or dead: false while this leader is new.
+    pub heeds_silence: bool,
 }
 
 /// What matters of a MySQL pod.
@@ -45,14 +48,15 @@ pub struct PodView {
     pub trouble: Option<String>,
 }
 
-/// Asks the apiserver.
+/// Asks the apiserver, and `reports` about the cluster with this UID.
 ///
 /// # Errors
 /// Those of the apiserver.
 pub async fn observe(
     client: &Client,
     names: &Names,
-    agents: BTreeMap<u16, AgentHealth>,
+    reports: &Reports,
+    uid: &str,
 ) -> kube::Result<Observations> {
     let mut objects = BTreeMap::new();
     let mut note = |kind: Kind, found: Vec<ObjectMeta>| {
@@ -85,7 +89,8 @@ pub async fn observe(
     Ok(Observations {
         objects,
         pods: pods.collect(),
-        agents,
+        agents: reports.of(names, uid),
+        heeds_silence: reports.heeds_silence(),
     })
 }
 

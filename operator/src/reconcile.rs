@@ -4,6 +4,7 @@ use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::Condition;
 use k8s_openapi::jiff::Timestamp;
 use kube::api::{Api, PostParams};
 use kube::core::error_boundary::InvalidObject;
@@ -27,9 +28,9 @@ use crate::reports::Reports;
 use crate::secrets::{self, ClusterSecrets, SecretError};
 use crate::watched::{Guarded, Watched};
 
-/// A cluster that serves is looked at this often besides the watches, in case one missed
-/// something.
-const SETTLED: Duration = Duration::from_secs(60);
+/// A cluster that serves is looked at this often besides the watches: an agent that falls
+/// silent wakes nobody.
+const SETTLED: Duration = Duration::from_secs(30);
 /// One that does not is looked at more often.
 const UNSETTLED: Duration = Duration::from_secs(5);
 /// What somebody else changed of an object of ours is set right after this.
@@ -160,11 +161,8 @@ impl Round<'_> {
             Err(error) => return self.without_secrets(cluster, error).await,
         };
         let objects = build::objects(cluster, &images, &context.site);
-        let agents = context.reports.of(
-            &self.names,
-            cluster.metadata.uid.as_deref().unwrap_or_default(),
-        );
-        let seen = observe(&context.client, &self.names, agents).await?;
+        let uid = cluster.metadata.uid.as_deref().unwrap_or_default();
+        let seen = observe(&context.client, &self.names, &context.reports, uid).await?;
         let refresh = context.refreshes.due(&self.names);
         let wanted = Wanted {
             cluster,
@@ -176,7 +174,7 @@ impl Round<'_> {
         let acted = self.act(&verdict).await;
         self.copy_secrets(cluster, &secrets).await;
         if let Err(error) = &acted {
-            failed(&mut verdict, error);
+            failed(cluster, &mut verdict, error.to_string());
         }
         self.tell(cluster, &verdict).await?;
         acted?;
@@ -193,9 +191,14 @@ impl Round<'_> {
     ) -> Result<Next, ReconcileError> {
         let path = match &error {
             SecretError::Missing { path, .. } | SecretError::Unusable { path, .. } => path.clone(),
-            SecretError::Api { .. } | SecretError::Certificate(_) | SecretError::Act(_) => {
+            // The apiserver's answers pass; these stay until somebody does something.
+            SecretError::Certificate(_) | SecretError::Act(_) => {
+                let mut verdict = classify::keep(cluster);
+                failed(cluster, &mut verdict, error.to_string());
+                self.tell(cluster, &verdict).await?;
                 return Err(error.into());
             }
+            SecretError::Api { .. } => return Err(error.into()),
         };
         let text = error.to_string();
         let reason = text
@@ -314,12 +317,26 @@ fn images(cluster: &ShardingCluster, own: &Images) -> Images {
     }
 }
 
-fn failed(verdict: &mut Verdict, error: &ActError) {
+/// Says that a step failed. What `verdict` found of progress does not count: a round that
+/// fails like the one before it must not change the condition's time, or each would write.
+fn failed(cluster: &ShardingCluster, verdict: &mut Verdict, message: String) {
+    let progressing = ConditionType::Progressing;
+    let is = |condition: &&Condition| condition.type_ == progressing.name();
+    let conditions = cluster.status.iter().flat_map(|status| &status.conditions);
+    if let Some(before) = conditions.into_iter().find(is) {
+        let mut found = verdict.status.conditions.iter_mut();
+        if let Some(found) = found.find(|found| found.type_ == before.type_) {
+            found.clone_from(before);
+        }
+    }
+    verdict
+        .changed
+        .retain(|finding| finding.type_ != progressing);
     let finding = Finding {
-        type_: ConditionType::Progressing,
+        type_: progressing,
         holds: true,
         reason: "Failing",
-        message: error.to_string(),
+        message,
     };
     let generation = verdict.status.observed_generation;
     let changed = conditions::update(

@@ -13,6 +13,8 @@ use crate::names::Names;
 
 /// Agents report every ten seconds; three in a row may be lost.
 const FRESH: Duration = Duration::from_secs(35);
+/// Agents find a new leader by trying replicas, at growing intervals.
+const FOUND: Duration = Duration::from_secs(90);
 
 /// Each shard's last report.
 type Shards = BTreeMap<u16, Heard>;
@@ -29,6 +31,8 @@ struct Heard {
 #[derive(Debug)]
 pub struct Reports {
     heard: Mutex<HashMap<Names, Shards>>,
+    /// Since when this replica leads.
+    since: Mutex<Option<Instant>>,
     changed: watch::Sender<()>,
 }
 
@@ -36,12 +40,25 @@ impl Default for Reports {
     fn default() -> Self {
         Self {
             heard: Mutex::default(),
+            since: Mutex::default(),
             changed: watch::Sender::new(()),
         }
     }
 }
 
 impl Reports {
+    /// This replica leads from now on.
+    pub fn begin(&self) {
+        *self.since.lock().unwrap_or_else(PoisonError::into_inner) = Some(Instant::now());
+    }
+
+    /// Whether an agent that is not heard is silent, rather than still looking for the leader.
+    #[must_use]
+    pub fn heeds_silence(&self) -> bool {
+        let since = self.since.lock().unwrap_or_else(PoisonError::into_inner);
+        since.is_some_and(|since| since.elapsed() >= FOUND)
+    }
+
     /// Takes the report of a shard's agent, which follows the cluster with this UID.
     pub fn take(&self, names: Names, shard: u16, uid: String, health: AgentHealth) {
         let mut heard = self.heard.lock().unwrap_or_else(PoisonError::into_inner);

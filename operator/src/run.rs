@@ -195,6 +195,7 @@ impl Operator {
                 () = stop.cancelled() => return,
             }
             self.metrics.leading.set(1);
+            self.reports.begin();
             let bundle = CaBundle::new(
                 self.client.clone(),
                 self.settings.injector(),

@@ -15,7 +15,7 @@ use remora_crds::{SecretKeyRef, ShardingCluster, User};
 use crate::act::{ActError, Actor};
 use crate::build::{self, CA_KEY, Kind, Object, ObjectKey, SystemPasswords};
 use crate::certificates::{Authority, CertificateError};
-use crate::names::{CLUSTER, Names};
+use crate::names::{CLUSTER, CLUSTER_NAMESPACE, Names};
 
 /// 190 bits; letters and digits alone, so that no shell or URI stumbles over them.
 const LENGTH: usize = 32;
@@ -210,8 +210,10 @@ fn foreign(name: String) -> SecretError {
     .into()
 }
 
+/// The copy that another namespace's cluster of the same name put here is not.
 fn ours(secret: &Secret, names: &Names) -> bool {
     secret.labels().get(CLUSTER) == Some(&names.cluster)
+        && !secret.labels().contains_key(CLUSTER_NAMESPACE)
 }
 
 fn system(secret: &Secret) -> Option<SystemPasswords> {

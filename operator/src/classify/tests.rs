@@ -64,6 +64,7 @@ fn settled(cluster: &ShardingCluster) -> Observations {
             .collect(),
         pods: (0..2).map(|shard| (shard, pod(cluster, shard))).collect(),
         agents: (0..2).map(|shard| (shard, healthy())).collect(),
+        heeds_silence: false,
     }
 }
 
@@ -173,6 +174,17 @@ fn a_new_leader_believes_the_status_until_agents_report() {
     seen.agents.clear();
     assert_eq!(decide(&cluster, &seen).status.ready_shards, 2);
     assert_eq!(decide(&shop(), &seen).status.ready_shards, 0);
+}
+
+#[test]
+fn a_ready_pod_whose_agent_falls_silent_does_not_serve() {
+    let cluster = serving();
+    let mut seen = settled(&cluster);
+    seen.agents.remove(&1);
+    seen.heeds_silence = true;
+    let status = decide(&cluster, &seen).status;
+    assert_eq!(status.ready_shards, 1);
+    assert_eq!(status.shards[1].reason, "its agent no longer reports");
 }
 
 #[test]

@@ -157,6 +157,39 @@ async fn another_ones_service_is_not_taken_over() {
             .iter()
             .any(|path| path.ends_with("/statefulsets/shop-1"))
     );
+
+    // It fails again, and says nothing new.
+    fake.0.lock().unwrap().writes.clear();
+    round(&fake, &operator(&fake)).await.unwrap_err();
+    let writes = fake.0.lock().unwrap().writes.clone();
+    assert!(
+        !writes.iter().any(|write| write.ends_with("/status")),
+        "{writes:?}"
+    );
+}
+
+#[tokio::test]
+async fn a_copy_of_another_clusters_secret_is_not_adopted() {
+    let fake = applied();
+    let path = "/api/v1/namespaces/default/secrets/shop-app";
+    let copy = serde_json::json!({
+        "apiVersion": "v1", "kind": "Secret",
+        "metadata": {"name": "shop-app", "labels": {
+            "remora.dev/cluster": "shop", "remora.dev/cluster-namespace": "data",
+        }},
+        "data": {"password": "aHVzaA=="},
+    });
+    fake.put(path, copy.clone());
+    round(&fake, &operator(&fake)).await.unwrap_err();
+    assert_eq!(fake.0.lock().unwrap().objects[path], copy);
+    let condition = &status(&fake).conditions[0];
+    assert_eq!(
+        (condition.type_.as_str(), condition.message.as_str()),
+        (
+            "Progressing",
+            "Secret shop-app exists and is not this cluster's; remove or rename it"
+        )
+    );
 }
 
 #[tokio::test]
