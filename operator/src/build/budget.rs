@@ -14,6 +14,9 @@ pub(super) fn budget(names: &Names, owner: &OwnerReference) -> PodDisruptionBudg
         metadata: owned(names, owner, names.gateway()),
         spec: Some(PodDisruptionBudgetSpec {
             max_unavailable: Some(IntOrString::Int(1)),
+            // Two servers that do not start, for an option that is wrong, would keep each
+            // other from being replaced by what the corrected manifest asks for.
+            unhealthy_pod_eviction_policy: Some("AlwaysAllow".to_owned()),
             selector: Some(LabelSelector {
                 match_labels: Some(names.selector()),
                 ..LabelSelector::default()
