@@ -20,14 +20,13 @@ pub(super) fn of(grant: &Grant<'_>, user: Option<&str>) -> Vec<EnvVar> {
     variables
 }
 
-/// Adds what `container` does not set itself.
+/// Adds what `container` does not set itself, before its own variables: these may refer to
+/// those that stand before them, as in `mysql://$(MYSQL_USER)@$(MYSQL_HOST)`.
 pub(super) fn add(container: &mut Container, variables: &[EnvVar]) {
     let own = container.env.get_or_insert_default();
-    for variable in variables {
-        if !own.iter().any(|set| set.name == variable.name) {
-            own.push(variable.clone());
-        }
-    }
+    let is_missing = |variable: &&EnvVar| !own.iter().any(|set| set.name == variable.name);
+    let missing: Vec<_> = variables.iter().filter(is_missing).cloned().collect();
+    own.splice(0..0, missing);
 }
 
 fn value(name: &str, value: &str) -> EnvVar {

@@ -67,6 +67,17 @@ fn variables_that_the_application_sets_are_left_alone() {
 }
 
 #[test]
+fn the_applications_variables_may_refer_to_those_that_were_injected() {
+    let pod = injected(
+        "{spec: {containers: [{name: app, env: [{name: URL, value: 'mysql://$(MYSQL_HOST)'}]}]}}",
+        &["app"],
+    )
+    .unwrap();
+    let env = pod.spec.unwrap().containers.remove(0).env.unwrap();
+    assert_eq!(env.last().unwrap().name, "URL");
+}
+
+#[test]
 fn it_comes_before_other_init_containers_and_after_other_meshes() {
     let pod = injected(
         "{spec: {initContainers: [{name: linkerd-proxy}, {name: migrate}], containers: [{name: app}]}}",

@@ -1,6 +1,7 @@
 //! The injector's webhook: from an `AdmissionReview` to a patched pod, or a denial that says
 //! what to change. It asks nothing of the API server: it answers from watched objects.
 
+mod patch;
 mod server;
 
 use std::sync::Arc;
@@ -107,10 +108,8 @@ impl Webhook {
         match inject(pod, &grant, &options)? {
             Outcome::Unchanged => Ok(allowed),
             Outcome::Injected(injected) => {
-                let patch = json_patch::diff(
-                    &serde_json::to_value(pod)?,
-                    &serde_json::to_value(injected)?,
-                );
+                let (before, after) = (serde_json::to_value(pod)?, serde_json::to_value(injected)?);
+                let patch = patch::additions(&before, &after);
                 Ok(allowed.with_patch(patch)?)
             }
         }
