@@ -1,8 +1,8 @@
 //! From a cluster and its Secrets to what one sidecar is told. Pure.
 
 use remora_crds::{
-    Credentials, Instance, LayoutDocument, Role, ShardEndpoints, ShardingCluster, Topology,
-    TopologyMetadata,
+    Credentials, Instance, LayoutDocument, Role, ShardEndpoints, ShardingCluster,
+    ShardingClusterSpec, Topology, TopologyMetadata,
 };
 use remora_discovery::{AgentOrders, Identity, LayoutOrder, Snapshot};
 
@@ -53,7 +53,7 @@ pub(super) fn snapshot(
         },
         namespace: names.namespace.clone(),
         name: names.cluster.clone(),
-        spec: cluster.spec.clone(),
+        spec: spec_for(cluster, recipient),
         topology: Topology {
             api_version: "remora.dev/v1alpha1".to_owned(),
             kind: "Topology".to_owned(),
@@ -84,6 +84,17 @@ pub(super) fn snapshot(
         },
     }
     .hashed()
+}
+
+/// The manifest without the names of users that are not the recipient's, and without who else
+/// may use the cluster.
+fn spec_for(cluster: &ShardingCluster, recipient: &Recipient) -> ShardingClusterSpec {
+    let mut spec = cluster.spec.clone();
+    if let Recipient::Application(users) = recipient {
+        spec.users.retain(|user| users.contains(&user.name));
+        spec.access.clear();
+    }
+    spec
 }
 
 fn orders(
