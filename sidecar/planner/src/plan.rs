@@ -197,8 +197,7 @@ impl RowsPlan {
                 None => Vec::new(),
             };
             return match places.as_slice() {
-                // No row can match; one place tells the columns, or that nothing was changed.
-                [] => Ok(single(binding, &[Place::FIRST])),
+                [] => Ok(nothing(binding, &[Place::FIRST])),
                 [place] => Ok(single(binding, &[*place])),
                 places if binding.is_too_large(places.len()) => Err(too_large(places.len())),
                 places => match &self.several {
@@ -232,6 +231,9 @@ impl RowsPlan {
                 [place] => found.push(Some(*place)),
                 _ => return Err(refused()),
             }
+        }
+        if found.iter().all(Option::is_none) {
+            return Ok(nothing(binding, &vec![Place::FIRST; found.len()]));
         }
         let known = found
             .iter()
@@ -296,6 +298,15 @@ impl DdlPlan {
             }
         }
         Ok(Action::Ddl(ddl))
+    }
+}
+
+/// No row can match: any shard tells the columns, or that nothing was changed, and its first
+/// slot is as good as another.
+fn nothing<'a>(binding: &Binding<'a>, places: &[Place]) -> Action<'a> {
+    Action::Single {
+        target: Target::Any,
+        statement: binding.statement(places),
     }
 }
 

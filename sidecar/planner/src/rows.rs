@@ -144,6 +144,13 @@ impl Reading<'_> {
         if analysis.unsharded {
             return Err(table.unsupported("a write that reads a table of one shard"));
         }
+        let source = &self.source;
+        if source.find(0, source.len(), &["LIMIT"]).is_some() {
+            return Err(table.unsupported("UPDATE or DELETE with LIMIT"));
+        }
+        if source.assigns_variable() {
+            return Err(table.unsupported("an assignment to a variable in a write"));
+        }
         if let Some(function) = self.source.calls(&write::VARYING) {
             let what = format!("{function}(), which differs from shard to shard,");
             return Err(table.unsupported(&what));

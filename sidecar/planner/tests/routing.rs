@@ -182,6 +182,10 @@ fn places(planner: &Planner, catalog: &Catalog, sql: &str) -> BTreeSet<(u16, Str
                 .flat_map(|part| schemas(part.shard.0, &part.statement))
                 .collect()
         }
+        Action::Single {
+            target: Target::Any,
+            ..
+        } => BTreeSet::new(),
         other => panic!("{other:?}"),
     }
 }
@@ -201,5 +205,41 @@ proptest! {
                 prop_assert!(home.is_subset(&asked), "row {} of {}", id, text);
             }
         }
+    }
+}
+
+#[test]
+fn what_matches_nothing_binds_to_no_shard() {
+    let catalog = shop::catalog();
+    let planner = Planner::new(1 << 20);
+    let context = Context {
+        database: Some("shop".to_owned()),
+        ..Context::default()
+    };
+    for sql in [
+        "SELECT * FROM orders WHERE id = NULL",
+        "SELECT * FROM orders WHERE id = 1.5",
+        "DELETE FROM orders WHERE 0",
+    ] {
+        let planned = planner
+            .plan(
+                &catalog,
+                &context,
+                &mut Normalizer::default(),
+                sql.as_bytes(),
+            )
+            .unwrap();
+        let input = BindInput::default();
+        let bound = planner
+            .bind(&catalog, &context, &planned, sql.as_bytes(), &input)
+            .unwrap();
+        let any = matches!(
+            bound.action,
+            Action::Single {
+                target: Target::Any,
+                ..
+            }
+        );
+        assert!(any, "{sql}");
     }
 }

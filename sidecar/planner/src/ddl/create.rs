@@ -5,6 +5,7 @@ use crate::catalog::{Table, same_name};
 use crate::dispatch::Reading;
 use crate::keys::KeyType;
 use crate::lexer::TokenKind;
+use crate::write::VARYING;
 
 use super::definition::{Item, collation, column_type, holds, item, key_columns};
 
@@ -19,6 +20,13 @@ pub(super) fn check(reading: &Reading<'_>, table: &Table, open: usize) -> Result
         return Err(unread());
     }
     let closing = source.closing(open).ok_or_else(unread)?;
+    if table.sharded().is_none()
+        && let Some(function) = source.calls(&VARYING)
+    {
+        return Err(table.unsupported(&format!(
+            "a default by {function}(), which differs from shard to shard,"
+        )));
+    }
     let options = collation(source, closing + 1, source.len());
     let mut key_found = table.sharded().is_none();
     let mut generated_found = table.generated.is_none();

@@ -99,6 +99,9 @@ pub(crate) fn plan(
             &format!("{function}(), which differs from shard to shard,"),
         ));
     }
+    if source.assigns_variable() {
+        return Err(refused(table, "an assignment to a user variable"));
+    }
     let reader = Reader {
         source,
         table,

@@ -39,3 +39,6 @@ UPDATE country c JOIN orders o ON o.country = c.code SET c.title = 'x' WHERE o.i
 UPDATE country SET title = UUID()
 DELETE c FROM country c JOIN orders o ON o.country = c.code
 UPDATE orders SET customer = (SELECT title FROM note)
+UPDATE country SET area = 1 LIMIT 1
+DELETE FROM country ORDER BY area LIMIT 1
+UPDATE country SET area = @a := @a + 1
