@@ -5,8 +5,8 @@ use std::sync::Arc;
 use remora_planner::utility::StatementKind;
 use remora_planner::{BindInput, Context, Param as KeyParam, Prepare, Target};
 use remora_protocol::{
-    CapabilityFlags, EofPacket, ErrPacket, Execute, Param, ParamValue, PrepareOk, RawParam,
-    decode_params, rename_schema,
+    CapabilityFlags, ColumnType, DateTime, EofPacket, ErrPacket, Execute, Param, ParamValue,
+    PrepareOk, RawParam, decode_params, rename_schema,
 };
 
 use super::prepared::ClientStatement;
@@ -202,17 +202,59 @@ impl Session {
     }
 }
 
-/// A parameter as the planner sees it.
+/// A parameter as the planner sees it. The type that the client binds it with matters: MySQL
+/// compares a text with a DECIMAL as numbers, and stores a BLOB without converting it.
 fn key_param<'a>(param: &Param<'a>) -> remora_protocol::Result<KeyParam<'a>> {
+    use ColumnType as T;
     Ok(match param.value()? {
         ParamValue::Null => KeyParam::Null,
         ParamValue::Int(value) => KeyParam::Int(value),
         ParamValue::UInt(value) => KeyParam::UInt(value),
         ParamValue::Float(value) => KeyParam::Double(f64::from(value)),
         ParamValue::Double(value) => KeyParam::Double(value),
-        ParamValue::Bytes(bytes) => KeyParam::Bytes(bytes),
-        ParamValue::DateTime(_) | ParamValue::Time(_) | ParamValue::Long => KeyParam::Other,
+        ParamValue::Bytes(bytes) => match param.ty.kind {
+            T::MYSQL_TYPE_STRING | T::MYSQL_TYPE_VAR_STRING | T::MYSQL_TYPE_VARCHAR => {
+                KeyParam::Bytes(bytes)
+            }
+            T::MYSQL_TYPE_TINY_BLOB
+            | T::MYSQL_TYPE_BLOB
+            | T::MYSQL_TYPE_MEDIUM_BLOB
+            | T::MYSQL_TYPE_LONG_BLOB => KeyParam::Binary(bytes),
+            T::MYSQL_TYPE_DECIMAL | T::MYSQL_TYPE_NEWDECIMAL => {
+                std::str::from_utf8(bytes).map_or(KeyParam::Other, KeyParam::Decimal)
+            }
+            _ => KeyParam::Other,
+        },
+        ParamValue::DateTime(date) => key_date(param.ty.kind, date),
+        ParamValue::Time(_) | ParamValue::Long => KeyParam::Other,
     })
+}
+
+/// A date as the planner sees it. One with an offset depends on the session's time zone.
+fn key_date(kind: ColumnType, date: DateTime) -> KeyParam<'static> {
+    let DateTime {
+        year,
+        month,
+        day,
+        hour,
+        minute,
+        second,
+        micros,
+        offset,
+    } = date;
+    match (offset, kind) {
+        (Some(_), _) => KeyParam::Other,
+        (None, ColumnType::MYSQL_TYPE_DATE) => KeyParam::Date { year, month, day },
+        (None, _) => KeyParam::DateTime {
+            year,
+            month,
+            day,
+            hour,
+            minute,
+            second,
+            micros,
+        },
+    }
 }
 
 /// MySQL's error for statements that only run as text.
