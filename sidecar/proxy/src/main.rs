@@ -3,13 +3,26 @@
 mod arguments;
 mod run;
 
+use std::process::ExitCode;
+
 use clap::Parser;
 use remora_sidecar::telemetry::start_logs;
 
 use crate::arguments::{Arguments, Command};
 
-fn main() -> anyhow::Result<()> {
+fn main() -> ExitCode {
     let Command::Run(arguments) = Arguments::parse().command;
+    match start(arguments) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            // For people: a wrong configuration has a line for each mistake.
+            eprintln!("{error:#}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn start(arguments: arguments::Run) -> anyhow::Result<()> {
     start_logs(arguments.log_format).map_err(anyhow::Error::from_boxed)?;
     let runtime = tokio::runtime::Builder::new_multi_thread()
         .enable_all()
