@@ -124,7 +124,7 @@ fn mysql(spec: &ShardingClusterSpec, errors: &mut Errors) {
         );
         let bare = name.strip_prefix("loose_").unwrap_or(name);
         let bare = bare.strip_prefix("skip_").map_or(bare, |rest| match rest {
-            "grant_tables" | "networking" => bare,
+            "grant_tables" | "name_resolve" | "networking" => bare,
             _ => rest,
         });
         errors.unless(
