@@ -18,7 +18,7 @@ SELECT c.name, p.nr FROM customer c LEFT JOIN purchase p ON p.customer_id = c.id
 SELECT c.id, p.nr, p.total FROM customer c JOIN purchase p ON p.customer_id = c.id ORDER BY c.id, p.nr;
 SELECT c.id, p.nr FROM customer c LEFT JOIN purchase p ON p.customer_id = c.id ORDER BY c.id, p.nr LIMIT ${4|6};
 SELECT COUNT(*), SUM(p.total) FROM customer c JOIN purchase p ON p.customer_id = c.id WHERE p.total > ${2|5};
-SELECT c.id, SUM(p.total) FROM customer c JOIN purchase p ON p.customer_id = c.id GROUP BY c.id ORDER BY c.id;
+SELECT c.land, SUM(p.total) FROM customer c JOIN purchase p ON p.customer_id = c.id GROUP BY c.land ORDER BY c.land;
 SELECT * FROM customer c, purchase p WHERE c.id = p.customer_id AND c.id = ${5|2} ORDER BY p.nr;
 SELECT p.customer_id, p.nr FROM purchase p JOIN purchase q ON q.customer_id = p.customer_id AND q.nr = p.nr + 1 WHERE p.customer_id = ${5|1} ORDER BY p.nr;
 

@@ -21,7 +21,9 @@ SHOW CREATE TABLE note;
 SHOW TABLES LIKE $['item'|'note'];
 SHOW TABLES FROM shop LIKE $['country'|'nothing'];
 SHOW FULL TABLES LIKE $['item'|'note'];
+-- @text
 SHOW DATABASES LIKE $['shop%'|'remora'];
+-- @text
 SHOW DATABASES LIKE 'shop__00%';
 -- @error 1146
 DESCRIBE no_such_table;

@@ -194,10 +194,14 @@ fn candidates(tests: &Path) -> Result<Vec<String>> {
                 .split_whitespace()
                 .next()
                 .unwrap_or_default();
-            let fit = matches!(
-                first,
-                "select" | "insert" | "update" | "delete" | "replace" | "with"
-            );
+            // Whether MySQL groups a join by a temporary table, and so which flags its columns
+            // have, hangs on its statistics.
+            let grouped_join = lower.contains("join") && lower.contains("group by");
+            let fit = !grouped_join
+                && matches!(
+                    first,
+                    "select" | "insert" | "update" | "delete" | "replace" | "with"
+                );
             if fit && !UNFIT.iter().any(|word| lower.contains(word)) {
                 found.push(sql.to_owned());
             }

@@ -94,7 +94,9 @@ impl Generator {
                 (Kind::Number | Kind::Small | Kind::Decimal, 2) => {
                     list.push(format!("AVG({name})"));
                 }
-                (_, 3) if column.exact => list.push(format!("MIN({name}), MAX({name})")),
+                (kind, 3) if column.exact && kind != Kind::Date => {
+                    list.push(format!("MIN({name}), MAX({name})"))
+                }
                 _ => {}
             }
         }
