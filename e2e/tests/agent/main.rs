@@ -1,0 +1,425 @@
+//! A sidecar as a MySQL pod has it: gateway, and agent of a mysqld that was just initialised.
+
+mod operator;
+
+use std::os::unix::fs::PermissionsExt as _;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::time::{Duration, Instant};
+
+use anyhow::{Context as _, Result, bail, ensure};
+use mysql_async::prelude::Queryable as _;
+use mysql_async::{Conn, OptsBuilder};
+use operator::Operator;
+use remora_crds::{LayoutDocument, ShardingClusterSpec};
+use remora_discovery::{Account, AgentOrders, Identity, LayoutOrder, Snapshot};
+use remora_e2e::mysql::{MysqlRoot, MysqlServer, ServerOptions};
+use remora_e2e::process::{OwnedProcess, free_port};
+use remora_e2e::sidecar::program;
+use serde_json::json;
+use tempfile::TempDir;
+
+const RIGHTS: &str = "SELECT, INSERT, UPDATE, DELETE, CREATE, DROP, REFERENCES, INDEX, ALTER, \
+     CREATE TEMPORARY TABLES, LOCK TABLES, EXECUTE, CREATE VIEW, SHOW VIEW, CREATE ROUTINE, \
+     ALTER ROUTINE, EVENT, TRIGGER";
+
+/// What the operator would order for one shard with `slots` physical tables.
+fn snapshot(port: u16, slots: u16, epoch: u64, users: &[(&str, &str)]) -> Result<Snapshot> {
+    let spec: ShardingClusterSpec = serde_json::from_value(json!({
+        "shards": 1,
+        "database": "shop",
+        "tables": [{
+            "name": "pressure_test",
+            "sharding": {"key": ["id"], "algorithm": {"hash": {}}, "tablesPerShard": slots},
+            "generatedKey": {"column": "id", "type": "Sequence"},
+        }],
+    }))?;
+    let credentials: Vec<_> = users
+        .iter()
+        .map(|(name, password)| json!({"name": name, "password": password}))
+        .collect();
+    let topology = serde_json::from_value(json!({
+        "apiVersion": "remora.dev/v1alpha1",
+        "kind": "Topology",
+        "metadata": {"name": "shop"},
+        "epoch": epoch,
+        "shards": [{"instances": [{"host": "127.0.0.1", "port": port, "role": "Primary"}]}],
+        "users": credentials,
+        "system": {"name": "remora_sidecar", "password": "side'\\car"},
+    }))?;
+    let layout = LayoutDocument::of(&spec);
+    let orders = AgentOrders {
+        shard: 0,
+        accounts: accounts(users),
+        layout: LayoutOrder {
+            cluster_uid: "uid".to_owned(),
+            fingerprint: layout.fingerprint(),
+            document: layout.to_json(),
+        },
+    };
+    Ok(Snapshot {
+        identity: Identity {
+            uid: "uid".to_owned(),
+            epoch,
+            content_hash: String::new(),
+        },
+        namespace: "default".to_owned(),
+        name: "shop".to_owned(),
+        spec,
+        topology,
+        backend_ca: None,
+        agent: Some(orders),
+    }
+    .hashed())
+}
+
+fn accounts(users: &[(&str, &str)]) -> Vec<Account> {
+    let account = |name: &str, host: &str, password: &str, grants: &[&str]| Account {
+        name: name.to_owned(),
+        password: password.to_owned(),
+        host: host.to_owned(),
+        grants: grants.iter().map(|grant| (*grant).to_owned()).collect(),
+        revokes: Vec::new(),
+    };
+    let all = ["ALL ON *.*", "GRANT OPTION ON *.*"];
+    let catalog = [
+        "CREATE, REFERENCES ON *.*",
+        "SELECT, INSERT, UPDATE, DELETE ON `remora`.*",
+    ];
+    let mut accounts = vec![
+        account("remora_agent", "localhost", "ag'ent", &all),
+        account("remora_probe", "localhost", "", &[]),
+        account("remora_sidecar", "%", "side'\\car", &catalog),
+    ];
+    accounts.extend(users.iter().map(|(name, password)| {
+        let mut user = account(name, "%", password, &[&format!("{RIGHTS} ON *.*")]);
+        user.revokes = ["mysql", "remora"]
+            .map(|schema| format!("{RIGHTS} ON `{schema}`.*"))
+            .into();
+        user
+    }));
+    accounts
+}
+
+/// A mysqld without accounts, an operator, and how to start sidecars between them.
+struct Pod {
+    folder: TempDir,
+    server: MysqlServer,
+    operator: Operator,
+    gateway: u16,
+    admin: u16,
+}
+
+impl Pod {
+    async fn new(users: &[(&str, &str)]) -> Result<Self> {
+        let mut options = ServerOptions::named("agent");
+        options.accounts = Vec::new();
+        options.flags = vec!["--partial-revokes=ON".to_owned()];
+        let server = MysqlServer::start(&MysqlRoot::get()?, &options).await?;
+        let folder = TempDir::with_prefix("remora-agent-")?;
+        let orders = snapshot(server.port(), 4, 1, users)?;
+        let operator = Operator::start(folder.path(), orders).await?;
+        let (gateway, admin) = (free_port()?, free_port()?);
+        Ok(Self {
+            folder,
+            server,
+            operator,
+            gateway,
+            admin,
+        })
+    }
+
+    fn socket(&self) -> Result<PathBuf> {
+        let folder = self.server.folder().context("the server has a folder")?;
+        Ok(folder.join("mysql.sock"))
+    }
+
+    fn sidecar(&self, role: &str) -> Result<OwnedProcess> {
+        let mut command = Command::new(program("remora-sidecar", "REMORA_SIDECAR")?);
+        command
+            .args(self.operator.arguments())
+            .args(["--role", role, "--mysql-socket"])
+            .arg(self.socket()?)
+            .args(["--listen", &format!("127.0.0.1:{}", self.gateway)])
+            .args(["--admin", &format!("127.0.0.1:{}", self.admin)]);
+        let log = self.folder.path().join("sidecar.log");
+        OwnedProcess::start("remora-sidecar", command, &log)
+    }
+
+    async fn by_socket(&self, user: &str, password: &str) -> Result<Conn> {
+        let options = OptsBuilder::default()
+            .socket(Some(self.socket()?.display().to_string()))
+            .user(Some(user))
+            .pass(Some(password));
+        Ok(Conn::new(options).await?)
+    }
+
+    async fn probe(&self, path: &str) -> Result<u16> {
+        use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
+        let mut stream = tokio::net::TcpStream::connect(("127.0.0.1", self.admin)).await?;
+        let request = format!("GET {path} HTTP/1.1\r\nhost: x\r\nconnection: close\r\n\r\n");
+        stream.write_all(request.as_bytes()).await?;
+        let mut answer = String::new();
+        stream.read_to_string(&mut answer).await?;
+        Ok(answer.split(' ').nth(1).context("a status")?.parse()?)
+    }
+}
+
+async fn by_tcp(port: u16, user: &str, password: &str) -> Result<Conn> {
+    let options = OptsBuilder::default()
+        .ip_or_hostname("127.0.0.1")
+        .tcp_port(port)
+        .prefer_socket(false)
+        .user(Some(user))
+        .pass(Some(password));
+    Ok(Conn::new(options).await?)
+}
+
+/// The number of the error that `sql` gets.
+async fn error_of(connection: &mut Conn, sql: &str) -> Result<u16> {
+    match connection.query_drop(sql).await {
+        Err(mysql_async::Error::Server(error)) => Ok(error.code),
+        Err(other) => Err(other.into()),
+        Ok(()) => bail!("no error: {sql}"),
+    }
+}
+
+async fn until<T>(what: &str, mut attempt: impl AsyncFnMut() -> Result<T>) -> Result<T> {
+    let deadline = Instant::now() + Duration::from_secs(30);
+    loop {
+        match attempt().await {
+            Ok(done) => return Ok(done),
+            Err(error) if Instant::now() > deadline => return Err(error).context(what.to_owned()),
+            Err(_) => tokio::time::sleep(Duration::from_millis(50)).await,
+        }
+    }
+}
+
+#[tokio::test]
+async fn a_fresh_server_becomes_what_was_ordered() -> Result<()> {
+    let mut pod = Pod::new(&[("app", "app-secret")]).await?;
+    pod.operator.end().await;
+    let _sidecar = pod.sidecar("agent")?;
+    // mysqld's container starts after this probe, and the operator may wait for the pod.
+    until("/startup", async || {
+        Ok(ensure!(pod.probe("/startup").await? == 200))
+    })
+    .await?;
+    ensure!(
+        pod.probe("/ready").await? == 200,
+        "ready without anyone's help"
+    );
+    pod.operator.start_again().await?;
+    let health = pod
+        .operator
+        .told_by_agent(|agent| agent.bootstrapped)
+        .await?;
+    ensure!(
+        health.mysqld && health.reason.is_empty() && health.least_epoch == 1,
+        "{health:?}"
+    );
+
+    ensure!(
+        pod.by_socket("root", "").await.is_err(),
+        "root is locked out"
+    );
+    pod.by_socket("remora_probe", "")
+        .await
+        .context("the supervisor's probe")?;
+    let mut agent = pod.by_socket("remora_agent", "ag'ent").await?;
+    let row: Option<(String, u16, u64)> = agent
+        .query_first("SELECT cluster_uid, shard, epoch FROM remora.layout")
+        .await?;
+    ensure!(row == Some(("uid".to_owned(), 0, 1)), "{row:?}");
+    let schemas: u64 = agent
+        .query_first(
+            "SELECT COUNT(*) FROM information_schema.schemata WHERE schema_name LIKE 'shop%'",
+        )
+        .await?
+        .context("a count")?;
+    ensure!(schemas == 5, "the database and four slots, not {schemas}");
+
+    let mut app = by_tcp(pod.server.port(), "app", "app-secret").await?;
+    app.query_drop("CREATE DATABASE other").await?;
+    app.query_drop("CREATE TABLE other.t (a INT)").await?;
+    for sql in [
+        "SELECT * FROM remora.layout",
+        "UPDATE remora.sequence SET next = 1",
+        "CREATE TABLE remora.t (a INT)",
+        "DROP DATABASE remora",
+        "SELECT authentication_string FROM mysql.user",
+        "SET GLOBAL max_connections = 1",
+        "CREATE USER eve",
+    ] {
+        let code = error_of(&mut app, sql).await?;
+        ensure!([1044, 1142, 1227].contains(&code), "{sql}: {code}");
+    }
+
+    let mut client = until("the gateway", async || {
+        by_tcp(pod.gateway, "app", "app-secret").await
+    })
+    .await?;
+    client.query_drop("USE shop").await?;
+    let create =
+        "CREATE TABLE pressure_test (id BIGINT NOT NULL AUTO_INCREMENT PRIMARY KEY, v INT)";
+    client.query_drop(create).await?;
+    client
+        .query_drop("INSERT INTO pressure_test (v) VALUES (1), (2), (3)")
+        .await?;
+    let rows: Vec<u64> = client
+        .query("SELECT id FROM pressure_test ORDER BY id")
+        .await?;
+    ensure!(rows == [1, 2, 3], "{rows:?}");
+    Ok(())
+}
+
+#[tokio::test]
+async fn an_agent_killed_at_any_moment_goes_on() -> Result<()> {
+    let pod = Pod::new(&[("app", "app-secret")]).await?;
+    until("mysqld", async || pod.by_socket("root", "").await)
+        .await?
+        .disconnect()
+        .await?;
+    for attempt in 0..20 {
+        let sidecar = pod.sidecar("agent")?;
+        tokio::time::sleep(Duration::from_millis(60 + attempt * 10)).await;
+        kill(&sidecar)?;
+    }
+    let _sidecar = pod.sidecar("agent")?;
+    pod.operator
+        .told_by_agent(|agent| agent.bootstrapped)
+        .await?;
+    by_tcp(pod.server.port(), "app", "app-secret").await?;
+    ensure!(
+        pod.by_socket("root", "").await.is_err(),
+        "root is locked out"
+    );
+    Ok(())
+}
+
+fn kill(process: &OwnedProcess) -> Result<()> {
+    let pid = process.pid().to_string();
+    ensure!(
+        Command::new("kill")
+            .args(["-KILL", &pid])
+            .status()?
+            .success()
+    );
+    Ok(())
+}
+
+#[tokio::test]
+async fn orders_that_change_are_carried_out_unless_rows_forbid_it() -> Result<()> {
+    let pod = Pod::new(&[("app", "app-secret"), ("old", "old-secret")]).await?;
+    let port = pod.server.port();
+    let _sidecar = pod.sidecar("agent")?;
+    pod.operator
+        .told_by_agent(|agent| agent.bootstrapped)
+        .await?;
+    by_tcp(port, "old", "old-secret").await?;
+
+    pod.operator
+        .send(snapshot(port, 4, 2, &[("app", "changed")])?);
+    pod.operator
+        .told_by_agent(|agent| agent.bootstrapped && agent.least_epoch == 2)
+        .await?;
+    let mut app = by_tcp(port, "app", "changed").await?;
+    ensure!(error_of(&mut app, "SELECT * FROM remora.layout").await? == 1142);
+    ensure!(
+        by_tcp(port, "app", "app-secret").await.is_err(),
+        "the old password is void"
+    );
+    ensure!(
+        by_tcp(port, "old", "old-secret").await.is_err(),
+        "its user is locked"
+    );
+
+    pod.operator
+        .send(snapshot(port, 8, 3, &[("app", "never")])?);
+    let health = pod
+        .operator
+        .told_by_agent(|agent| !agent.bootstrapped)
+        .await?;
+    ensure!(
+        health.mysqld && health.reason.contains("spec.tables[pressure_test]"),
+        "{health:?}"
+    );
+    by_tcp(port, "app", "changed")
+        .await
+        .context("nothing was touched")?;
+
+    let mut again = snapshot(port, 4, 2, &[("app", "again")])?;
+    "new".clone_into(&mut again.identity.uid);
+    if let Some(orders) = &mut again.agent {
+        "new".clone_into(&mut orders.layout.cluster_uid);
+    }
+    pod.operator.send(again.clone().hashed());
+    let health = pod
+        .operator
+        .told_by_agent(|agent| agent.least_epoch == 3)
+        .await?;
+    ensure!(
+        !health.bootstrapped,
+        "a cluster that is made again starts above the old one"
+    );
+    (again.identity.epoch, again.topology.epoch) = (3, 3);
+    pod.operator.send(again.hashed());
+    pod.operator
+        .told_by_agent(|agent| agent.bootstrapped && agent.least_epoch == 3)
+        .await?;
+    by_tcp(port, "app", "again").await?;
+    Ok(())
+}
+
+#[tokio::test]
+async fn a_sidecar_serves_without_the_operator_and_refuses_an_older_epoch() -> Result<()> {
+    let mut pod = Pod::new(&[("app", "app-secret")]).await?;
+    pod.operator
+        .send(snapshot(pod.server.port(), 4, 7, &[("app", "app-secret")])?);
+    let agent = pod.sidecar("agent")?;
+    pod.operator
+        .told_by_agent(|agent| agent.bootstrapped)
+        .await?;
+    drop(agent);
+    let sidecar = pod.sidecar("application")?;
+    pod.operator
+        .told(|health| health.ready && health.agent.is_none())
+        .await?;
+    let mode = std::fs::metadata(pod.folder.path().join("snapshot"))?
+        .permissions()
+        .mode();
+    ensure!(mode & 0o777 == 0o600, "{mode:o}");
+
+    pod.operator.end().await;
+    kill(&sidecar)?;
+    drop(sidecar);
+    let _sidecar = pod.sidecar("application")?;
+    until("/ready", async || {
+        Ok(ensure!(pod.probe("/ready").await? == 200))
+    })
+    .await?;
+    let mut client = by_tcp(pod.gateway, "app", "app-secret").await?;
+    client.query_drop("SELECT 1").await?;
+
+    pod.operator
+        .send(snapshot(pod.server.port(), 4, 6, &[("app", "stale")])?);
+    pod.operator.start_again().await?;
+    let health = pod
+        .operator
+        .told(|health| health.in_force.is_some())
+        .await?;
+    ensure!(health.in_force.is_some_and(|identity| identity.epoch == 7));
+    tokio::time::sleep(Duration::from_secs(2)).await;
+    by_tcp(pod.gateway, "app", "app-secret")
+        .await
+        .context("the newer snapshot stays")?;
+    no_secret(&pod.folder.path().join("sidecar.log"))
+}
+
+fn no_secret(log: &Path) -> Result<()> {
+    let text = std::fs::read_to_string(log)?;
+    for secret in ["app-secret", "ag'ent", "side'", "sesame"] {
+        ensure!(!text.contains(secret), "{secret} in the log:\n{text}");
+    }
+    Ok(())
+}
