@@ -1,17 +1,18 @@
 //! Copies of users' Secrets in the namespaces that `spec.access` grants: a pod can take
 //! environment variables from Secrets of its own namespace only.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::sync::{Mutex, PoisonError};
 
 use k8s_openapi::api::core::v1::Secret;
-use kube::api::{Api, Patch, PatchParams};
+use kube::api::{Api, DeleteParams, Patch, PatchParams, Preconditions};
 use kube::{Client, ResourceExt};
 use remora_crds::ShardingCluster;
 
 use crate::access::{Applicant, granted_users};
-use crate::act::ActError;
+use crate::act::{ActError, is};
 use crate::build::{self, Kind, Object, ObjectKey, stamp};
-use crate::names::{CLUSTER_NAMESPACE, Names, OPERATOR};
+use crate::names::{CLUSTER, CLUSTER_NAMESPACE, Names, OPERATOR};
 use crate::secrets::{ClusterSecrets, SecretError};
 
 /// The users whose Secrets belong into a namespace with these labels: those granted to any of
@@ -92,6 +93,58 @@ pub async fn copy(
             .await
             .map_err(failed)?;
         tracing::info!(namespace, secret = %key.name, "copied a user's Secret");
+    }
+    Ok(())
+}
+
+/// A namespace, and a user whose Secret is copied into it.
+pub type Copy = (String, String);
+
+/// The copies of each cluster, as its last round left them. A new leader does not know them.
+#[derive(Debug, Default)]
+pub struct Copies(Mutex<HashMap<Names, BTreeSet<Copy>>>);
+
+impl Copies {
+    /// Replaces what is known, and gives what was known.
+    pub fn replace(&self, names: &Names, copies: BTreeSet<Copy>) -> Option<BTreeSet<Copy>> {
+        let mut known = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        known.insert(names.clone(), copies)
+    }
+}
+
+/// Removes the copy of a user's Secret from a namespace that is no longer granted it. Only a
+/// copy of this cluster's is touched.
+///
+/// # Errors
+/// [`SecretError::Api`].
+pub async fn withdraw(
+    client: &Client,
+    names: &Names,
+    (namespace, user): &Copy,
+) -> Result<(), SecretError> {
+    let api: Api<Secret> = Api::namespaced(client.clone(), namespace);
+    let name = names.user_secret(user);
+    let failed = |source| SecretError::Api {
+        name: format!("{namespace}/{name}"),
+        source: Box::new(source),
+    };
+    let Some(found) = api.get_metadata_opt(&name).await.map_err(failed)? else {
+        return Ok(());
+    };
+    if found.labels().get(CLUSTER) != Some(&names.cluster)
+        || found.labels().get(CLUSTER_NAMESPACE) != Some(&names.namespace)
+    {
+        return Ok(());
+    }
+    let as_seen = Preconditions {
+        uid: found.metadata.uid,
+        resource_version: found.metadata.resource_version,
+    };
+    let parameters = DeleteParams::default().preconditions(as_seen);
+    match api.delete(&name, &parameters).await {
+        Ok(_) => tracing::info!(namespace, secret = %name, "withdrew a user's Secret"),
+        Err(error) if is(&error, 404) => {}
+        Err(error) => return Err(failed(error)),
     }
     Ok(())
 }

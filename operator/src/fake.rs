@@ -93,6 +93,10 @@ impl Held {
                 self.objects.insert(path, body.clone());
                 (201, body)
             }
+            Method::DELETE => match self.objects.remove(path) {
+                Some(object) => (200, object),
+                None => failure(404, "NotFound"),
+            },
             Method::PUT => self.replace_status(path.trim_end_matches("/status"), &body),
             _ => {
                 self.objects.insert(path.to_owned(), body.clone());

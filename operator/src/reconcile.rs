@@ -1,6 +1,6 @@
 //! One round for one cluster: observe, classify, act, tell.
 
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
@@ -20,7 +20,7 @@ use crate::build::{self, Site};
 use crate::certificates::Authority;
 use crate::classify::{self, Verdict, Wanted};
 use crate::conditions::{self, Finding};
-use crate::copies;
+use crate::copies::{self, Copies};
 use crate::metrics::Metrics;
 use crate::names::Names;
 use crate::observe::observe;
@@ -54,6 +54,8 @@ pub struct Context {
     pub reports: Arc<Reports>,
     /// Namespaces, for copies of Secrets.
     pub watched: Arc<Watched>,
+    /// Where copies of Secrets are.
+    pub copies: Copies,
     /// When everything of a cluster was applied last.
     pub refreshes: Refreshes,
     /// Counters.
@@ -208,16 +210,32 @@ impl Round<'_> {
         self.reject(cluster, &[FieldError { path, reason }]).await
     }
 
-    /// A namespace that refuses its copy does not hold the cluster up: a pod there waits for
+    /// Copies users' Secrets to where they are granted, and removes them from where they no
+    /// longer are. A namespace that refuses its copy does not hold the cluster up: a pod there waits for
     /// the Secret, and says so.
     async fn copy_secrets(&self, cluster: &ShardingCluster, secrets: &ClusterSecrets) {
+        let client = &self.context.client;
+        let (mut granted, mut possible) = (BTreeSet::new(), BTreeSet::new());
         for (namespace, labels) in self.context.watched.namespaces() {
             let users = copies::granted(cluster, &namespace, &labels);
-            let client = &self.context.client;
             if let Err(error) = copies::copy(client, cluster, secrets, &namespace, &users).await {
                 tracing::warn!(namespace, %error, "cannot copy a user's Secret");
             }
+            let all = cluster.spec.users.iter().map(|user| user.name.clone());
+            possible.extend(all.map(|user| (namespace.clone(), user)));
+            granted.extend(users.into_iter().map(|user| (namespace.clone(), user)));
         }
+        let known = self.context.copies.replace(&self.names, granted.clone());
+        // A new leader looks everywhere, once.
+        let mut failed = BTreeSet::new();
+        for copy in known.unwrap_or(possible).difference(&granted) {
+            if let Err(error) = copies::withdraw(client, &self.names, copy).await {
+                tracing::warn!(namespace = copy.0, %error, "cannot withdraw a user's Secret");
+                failed.insert(copy.clone());
+            }
+        }
+        granted.extend(failed);
+        self.context.copies.replace(&self.names, granted);
     }
 
     /// Before anything is made, the status says with which images and from which epoch on.

@@ -20,6 +20,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::ca_bundle::CaBundle;
 use crate::certificates::{self, Authority, CertificateError, ServingCertificate, StoreError};
+use crate::copies::Copies;
 use crate::directory;
 use crate::injector::SidecarOptions;
 use crate::lease::Election;
@@ -224,6 +225,7 @@ impl Operator {
             recorder: Recorder::new(self.client.clone(), reporter),
             reports: self.reports.clone(),
             watched: self.watched.clone(),
+            copies: Copies::default(),
             refreshes: Refreshes::default(),
             metrics: self.metrics.clone(),
         });

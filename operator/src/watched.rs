@@ -47,6 +47,13 @@ impl Scope {
         }
     }
 
+    fn covers(&self, namespace: &str) -> bool {
+        match self {
+            Self::All => true,
+            Self::Namespaces(names) => names.iter().any(|name| name == namespace),
+        }
+    }
+
     /// One `Api` for each namespace, or one for all of them.
     pub fn apis<K>(&self, client: &Client) -> Vec<Api<K>>
     where
@@ -65,6 +72,7 @@ impl Scope {
 /// What every replica watches.
 #[derive(Debug)]
 pub struct Watched {
+    scope: Scope,
     clusters: Vec<Store<Guarded>>,
     namespaces: Store<PartialObjectMeta<Namespace>>,
     changed: watch::Sender<()>,
@@ -90,6 +98,7 @@ impl Watched {
         let stream = watcher(api, watcher::Config::default());
         tokio::spawn(keep(stream, writer, changed.clone()));
         Arc::new(Self {
+            scope: scope.clone(),
             clusters,
             namespaces,
             changed,
@@ -103,6 +112,7 @@ impl Watched {
         namespaces: Store<PartialObjectMeta<Namespace>>,
     ) -> Arc<Self> {
         Arc::new(Self {
+            scope: Scope::All,
             clusters: vec![clusters],
             namespaces,
             changed: watch::Sender::new(()),
@@ -142,7 +152,7 @@ impl Watched {
             .unwrap_or_default()
     }
 
-    /// All namespaces, with their labels.
+    /// The namespaces that the operator looks after, with their labels.
     #[must_use]
     pub fn namespaces(&self) -> Vec<(String, BTreeMap<String, String>)> {
         let all = self.namespaces.state().into_iter();
@@ -150,6 +160,7 @@ impl Watched {
             let labels = namespace.metadata.labels.clone().unwrap_or_default();
             Some((namespace.metadata.name.clone()?, labels))
         })
+        .filter(|(name, _)| self.scope.covers(name))
         .collect()
     }
 

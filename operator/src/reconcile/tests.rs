@@ -1,6 +1,9 @@
+use k8s_openapi::api::core::v1::Namespace;
+use kube::api::PartialObjectMeta;
 use kube::core::DeserializeGuard;
 use kube::runtime::events::Reporter;
-use kube::runtime::reflector::store;
+use kube::runtime::reflector::{Store, store};
+use kube::runtime::watcher;
 
 use super::*;
 use crate::fake::Fake;
@@ -24,6 +27,11 @@ fn applied() -> Fake {
 
 /// An operator that was just started.
 fn operator(fake: &Fake) -> Arc<Context> {
+    operator_among(fake, store().0)
+}
+
+/// One that sees these namespaces.
+fn operator_among(fake: &Fake, namespaces: Store<PartialObjectMeta<Namespace>>) -> Arc<Context> {
     let client = fake.client();
     let reporter = Reporter {
         controller: "test".to_owned(),
@@ -41,7 +49,8 @@ fn operator(fake: &Fake) -> Arc<Context> {
         images: images(),
         recorder: Recorder::new(client.clone(), reporter),
         reports: Arc::default(),
-        watched: Watched::holding(store().0, store().0),
+        watched: Watched::holding(store().0, namespaces),
+        copies: Copies::default(),
         refreshes: Refreshes::default(),
         metrics: Arc::default(),
         client,
@@ -232,6 +241,39 @@ async fn a_missing_secret_is_named_and_awaited() {
         fake.0.lock().unwrap().objects[made]["data"]["password"],
         "aHVzaA=="
     );
+}
+
+#[tokio::test]
+async fn a_copy_goes_when_its_namespace_is_no_longer_granted() {
+    let fake = applied();
+    let access = serde_json::json!([{"namespaceSelector": {"matchLabels": {"team": "web"}}}]);
+    fake.0.lock().unwrap().objects.get_mut(PATH).unwrap()["spec"]["access"] = access;
+    let (namespaces, mut writer) = store();
+    let mut web = |team: &str| {
+        let yaml = format!("{{metadata: {{name: web, labels: {{team: {team}}}}}}}");
+        let namespace: PartialObjectMeta<Namespace> = serde_saphyr::from_str(&yaml).unwrap();
+        writer.apply_watcher_event(&watcher::Event::Apply(namespace));
+    };
+    let copy = "/api/v1/namespaces/web/secrets/shop-app".to_owned();
+    let context = operator_among(&fake, namespaces.clone());
+    web("web");
+    round(&fake, &context).await.unwrap();
+    assert!(there(&fake).contains(&copy));
+    web("other");
+    round(&fake, &context).await.unwrap();
+    assert!(!there(&fake).contains(&copy));
+
+    // The grant goes while nobody leads.
+    web("web");
+    round(&fake, &context).await.unwrap();
+    assert!(there(&fake).contains(&copy));
+    web("other");
+    round(&fake, &operator_among(&fake, namespaces))
+        .await
+        .unwrap();
+    assert!(!there(&fake).contains(&copy));
+    let own = "/api/v1/namespaces/default/secrets/shop-app".to_owned();
+    assert!(there(&fake).contains(&own));
 }
 
 #[tokio::test]
