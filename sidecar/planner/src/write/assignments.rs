@@ -17,6 +17,15 @@ fn changes_key(table: &Table, column: &str) -> Refusal {
     ))
 }
 
+/// Refuses to change a generated value: nobody could keep it unique over the shards.
+fn changes_generated(table: &Table, column: &str) -> Refusal {
+    Refusal::unsupported(format!(
+        "{column} is the generated column of {}, and a value that is not made cannot be kept \
+         unique over the shards; leave it as it is",
+        table.name
+    ))
+}
+
 /// Checks the assignments of ON DUPLICATE KEY UPDATE, which begin at `from`. Gives whether one
 /// of them is `column = LAST_INSERT_ID(column)` of the generated column.
 pub(super) fn check_on_duplicate(
@@ -38,6 +47,9 @@ pub(super) fn check_on_duplicate(
         keeps_answer |= generated && same;
         if table.is_key(&name) && !same {
             return Err(changes_key(table, &name));
+        }
+        if generated && !same {
+            return Err(changes_generated(table, &name));
         }
     }
     Ok(keeps_answer)
@@ -90,6 +102,10 @@ pub(crate) fn check_update(analysis: &Analysis, update: &Update) -> Result<(), R
             };
             if found.table.is_key(column) {
                 return Err(changes_key(&found.table, column));
+            }
+            let generated = found.table.generated.as_ref();
+            if generated.is_some_and(|it| same_name(&it.column, column)) {
+                return Err(changes_generated(&found.table, column));
             }
             let broadcast = found.table.sharded().is_none();
             let its_own = !qualifier.is_empty() || found.table.column(column).is_some();

@@ -63,6 +63,10 @@ impl InsertPlan {
             first_generated: None,
             highest_explicit: None,
         };
+        let column = self.table.generated.as_ref();
+        let highest = column
+            .and_then(|generated| self.table.column(&generated.column))
+            .map_or(u64::MAX, |column| column.highest);
         for (index, row) in self.rows.iter().enumerate() {
             if self.wants_value(row, &binding.values) {
                 let value = made.next().ok_or_else(|| self.no_value())?;
@@ -78,6 +82,16 @@ impl InsertPlan {
                 ..
             } = row.generated
             {
+                // Made values differ from each other; those that clients give would only be kept
+                // apart where equal ones meet.
+                let is_key = self.generated.as_ref().is_some_and(|it| it.is_key);
+                if self.table.generated.is_some() && !is_key {
+                    return Err(refused(
+                        &self.table,
+                        "a value for the generated column, which is not the sharding key and so \
+                         cannot be kept unique over the shards,",
+                    ));
+                }
                 // MySQL takes 0.0, 0x00 or '' for a wish too, and would make a value itself.
                 let Some(given) = binding.values.integer(operand) else {
                     return Err(refused(
@@ -85,7 +99,8 @@ impl InsertPlan {
                         "a value of the generated column that is no whole number",
                     ));
                 };
-                let given = u64::try_from(given).ok();
+                // What the column cannot hold is refused, or stored as something else.
+                let given = u64::try_from(given).ok().filter(|given| *given <= highest);
                 report.highest_explicit = report.highest_explicit.max(given);
             }
             rows.push(Chosen {

@@ -14,7 +14,7 @@ INSERT INTO orders (id, customer) VALUES (1, CONCAT('a', NOW()))
 ## several places
 INSERT INTO payment (order_id, id) VALUES (1, 10), (2, 20), (3, 30), (1, 11)
 INSERT INTO payment (order_id, id) VALUES (?, ?), (?, ?) -- params: 1, 10, 4, 20
-REPLACE INTO account (name, balance, id) VALUES ('Bob', 1, 1), ('Alice', 2, 2)
+REPLACE INTO account (name, balance) VALUES ('Bob', 1), ('Alice', 2)
 INSERT INTO payment (order_id, id) VALUES (1, 10), (2, 20) ON DUPLICATE KEY UPDATE kind = 'again'
 ## generated
 INSERT INTO orders (customer) VALUES ('a')
@@ -26,7 +26,7 @@ INSERT INTO orders VALUES (NULL, 'a', NULL, 1.5, 'new', 1, NULL, 'DE', NOW())
 INSERT INTO orders (customer) VALUES (?) -- params: 'x'
 INSERT INTO orders (id, customer) VALUES (?, ?) -- params: NULL, 'x'
 INSERT INTO account (name) VALUES ('Bob')
-INSERT INTO account (name, id) VALUES ('Bob', 5)
+INSERT INTO account (name, id) VALUES ('Bob', NULL)
 INSERT INTO orders (id, customer) VALUES (1, 'a') ON DUPLICATE KEY UPDATE id = LAST_INSERT_ID(id), customer = 'b'
 ## everywhere
 INSERT INTO country (code, title, number) VALUES ('DE', 'Germany', 1)
@@ -59,3 +59,5 @@ INSERT INTO orders (id, customer) VALUES ('', 'a')
 INSERT INTO account (name, id) VALUES ('Bob', 5.5)
 INSERT INTO country (code, number) VALUES ('DE', 0e0)
 INSERT INTO orders (id, customer) VALUES (1, @a := 'x')
+INSERT INTO account (name, id) VALUES ('Bob', 5)
+INSERT INTO account (name) VALUES ('Bob') ON DUPLICATE KEY UPDATE id = 7

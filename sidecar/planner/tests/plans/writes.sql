@@ -42,3 +42,4 @@ UPDATE orders SET customer = (SELECT title FROM note)
 UPDATE country SET area = 1 LIMIT 1
 DELETE FROM country ORDER BY area LIMIT 1
 UPDATE country SET area = @a := @a + 1
+UPDATE account SET id = 5 WHERE name = 'Bob'
