@@ -130,12 +130,9 @@ fn spread(cluster: &Kubernetes, _: &Images) -> Result<()> {
         "SHOW REMORA SHARDS gives {} rows",
         shards.len()
     );
-    let databases = format!("{:?}", shop.run("SHOW DATABASES")?);
+    let databases = shop.words("SHOW DATABASES")?;
     ensure!(!databases.contains("shop__"), "{databases}");
-    let plan = format!(
-        "{:?}",
-        shop.run("EXPLAIN REMORA SELECT * FROM pressure_test WHERE id = 42")?
-    );
+    let plan = shop.words("EXPLAIN REMORA SELECT * FROM pressure_test WHERE id = 42")?;
     ensure!(
         plan.contains("shop__"),
         "the plan names no physical schema: {plan}"

@@ -104,6 +104,13 @@ impl PodMysql {
         }
     }
 
+    /// All values that a statement gives, as one text.
+    pub(crate) fn words(&mut self, statement: &str) -> Result<String> {
+        let rows = self.run(statement)?;
+        let values = rows.iter().flatten().map(|value| value.as_sql(true));
+        Ok(values.collect::<Vec<_>>().join(" "))
+    }
+
     /// The single value of a statement's single row, as text.
     pub(crate) fn value(&mut self, statement: &str) -> Result<String> {
         let rows = self.run(statement)?;

@@ -95,7 +95,7 @@ impl Generator {
                     list.push(format!("AVG({name})"));
                 }
                 (kind, 3) if column.exact && kind != Kind::Date => {
-                    list.push(format!("MIN({name}), MAX({name})"))
+                    list.push(format!("MIN({name}), MAX({name})"));
                 }
                 _ => {}
             }
