@@ -8,7 +8,7 @@ use remora_crds::layout::{self, ShardMap, Slot};
 
 use crate::keys::KeyType;
 
-use super::column::{Column, ColumnKind};
+use super::column::{Column, ColumnKind, highest};
 use super::{Catalog, Generated, Placement, Sharded, Table, same_name};
 
 /// Why a catalog cannot be built. The tables are what the shards have, so it means that
@@ -230,5 +230,6 @@ fn column(loaded: &LoadedColumn) -> Column {
         auto_increment: extra.contains("auto_increment"),
         zerofill: loaded.column_type.to_ascii_lowercase().contains("zerofill"),
         invisible: extra.contains("invisible"),
+        highest: highest(&loaded.column_type),
     }
 }
