@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use crate::Refusal;
 use crate::binding::Splices;
-use crate::bound::{Place, Target};
+use crate::bound::Target;
 use crate::catalog::{Catalog, Table};
 use crate::context::Context;
 use crate::lexer::TokenKind;
@@ -48,11 +48,12 @@ impl Found {
         }
     }
 
-    /// A statement for a table that does not exist as far as the catalog knows: MySQL says so.
+    /// A statement for a table that does not exist as far as the catalog knows. It is never
+    /// run: if the catalog were old, it would find or put rows in the wrong place.
     pub(crate) fn missing(table: &Arc<Table>, edits: Vec<Edit>) -> Self {
         let split = table.sharded().is_some_and(|sharded| sharded.slots > 1);
         Self {
-            work: Work::Fixed(Place::FIRST),
+            work: Work::Missing(Arc::clone(table)),
             edits: if split { edits } else { Vec::new() },
             tables: vec![Arc::clone(table)],
             missing: true,

@@ -56,9 +56,12 @@ impl Planner {
                 };
             }
             Work::Pass(target) => *target,
-            Work::Fixed(_) | Work::Rows(_) | Work::Everywhere | Work::Insert(_) | Work::Ddl(_) => {
-                Target::Any
-            }
+            Work::Fixed(_)
+            | Work::Missing(_)
+            | Work::Rows(_)
+            | Work::Everywhere
+            | Work::Insert(_)
+            | Work::Ddl(_) => Target::Any,
         };
         let places = vec![Place::FIRST; plan.splices.tables.len().max(1)];
         Prepare::On {

@@ -35,13 +35,13 @@ impl Refusal {
         }
     }
 
-    /// MySQL's 1046: an unqualified table and no database.
+    /// MySQL's 1146: the table does not exist.
     #[must_use]
-    pub fn no_database() -> Self {
+    pub fn no_such_table(database: &str, table: &str) -> Self {
         Self {
-            code: 1046,
-            state: *b"3D000",
-            message: "No database selected".to_owned(),
+            code: 1146,
+            state: *b"42S02",
+            message: format!("Table '{database}.{table}' doesn't exist"),
         }
     }
 }

@@ -11,27 +11,10 @@ use crate::keys::KeyType;
 use super::column::{Column, ColumnKind, highest};
 use super::{Catalog, Generated, Placement, Sharded, Table, same_name};
 
-/// Why a catalog cannot be built. The tables are what the shards have, so it means that
-/// somebody changed them behind Remora's back, or a manifest that was never validated.
+/// A manifest that was never validated: a sharded table without a key.
 #[derive(Clone, Debug, Eq, PartialEq, thiserror::Error)]
-pub enum CatalogError {
-    /// The key's column is not in the table.
-    #[error("table {table} has no column {column}, which the manifest names as its key")]
-    NoSuchColumn {
-        /// The table.
-        table: String,
-        /// The column.
-        column: String,
-    },
-    /// The key's column cannot be hashed.
-    #[error("table {table}: {reason}")]
-    Key {
-        /// The table.
-        table: String,
-        /// What is wrong with its key.
-        reason: String,
-    },
-}
+#[error("table {0} has no sharding key in the manifest")]
+pub struct CatalogError(String);
 
 /// One row of [`load_sql`]'s answer.
 #[derive(Clone, Debug, Default)]
@@ -134,12 +117,13 @@ impl<'a> CatalogBuilder<'a> {
     /// The catalog.
     ///
     /// # Errors
-    /// If an existing table's key cannot be hashed.
+    /// If the manifest was never validated.
     pub fn build(self, version: u64) -> Result<Catalog, CatalogError> {
         let mut schemas = HashMap::new();
         let mut tables = HashMap::new();
         let mut most_slots = 1;
         for (number, table) in self.spec.tables.iter().enumerate() {
+            let mut problem = None;
             let placement = match &table.sharding {
                 None => Placement::Broadcast,
                 Some(sharding) => {
@@ -151,9 +135,14 @@ impl<'a> CatalogBuilder<'a> {
                         .tables
                         .iter()
                         .position(|other| other.name == leader);
-                    let key = sharding.key.first().cloned().unwrap_or_default();
+                    let key = sharding.key.first().cloned();
+                    let key = key.ok_or_else(|| CatalogError(table.name.clone()))?;
+                    let key_type = self.key_type(&table.name, &key).unwrap_or_else(|reason| {
+                        problem = Some(reason);
+                        None
+                    });
                     Placement::Sharded(Sharded {
-                        key_type: self.key_type(&table.name, &key)?,
+                        key_type,
                         key,
                         slots,
                         group: group.unwrap_or(number),
@@ -166,12 +155,14 @@ impl<'a> CatalogBuilder<'a> {
                 column: generated.column.clone(),
                 kind: generated.kind,
             });
-            let columns = columns.iter().map(column).collect();
+            let usable = columns.iter().filter(|_| problem.is_none());
+            let columns = usable.map(column).collect();
             let built = Table {
                 name: table.name.clone(),
                 columns,
                 placement,
                 generated,
+                problem,
             };
             tables.insert(table.name.clone(), Arc::new(built));
         }
@@ -185,22 +176,18 @@ impl<'a> CatalogBuilder<'a> {
         })
     }
 
-    fn key_type(&self, table: &str, key: &str) -> Result<Option<KeyType>, CatalogError> {
+    /// How an existing table's key is hashed; `None` if there is no such table.
+    fn key_type(&self, table: &str, key: &str) -> Result<Option<KeyType>, String> {
         let Some(columns) = self.columns.get(table) else {
             return Ok(None);
         };
-        let Some(found) = columns.iter().find(|column| same_name(&column.column, key)) else {
-            return Err(CatalogError::NoSuchColumn {
-                table: table.to_owned(),
-                column: key.to_owned(),
-            });
-        };
+        let found = columns.iter().find(|column| same_name(&column.column, key));
+        let found = found.ok_or_else(|| {
+            format!("table {table} has no column {key}, which the manifest names as its key")
+        })?;
         KeyType::declared(&found.column_type, found.collation.as_deref())
             .map(Some)
-            .map_err(|reason| CatalogError::Key {
-                table: table.to_owned(),
-                reason: reason.to_string(),
-            })
+            .map_err(|reason| format!("table {table}: {reason}"))
     }
 
     /// The quoted schemas of a number of slots, shared by all tables that have as many.

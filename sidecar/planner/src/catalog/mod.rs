@@ -38,6 +38,9 @@ pub struct Table {
     pub placement: Placement,
     /// The column whose values Remora makes.
     pub generated: Option<Generated>,
+    /// Why the table, as the shards have it, cannot be served: somebody changed it behind
+    /// Remora's back. It counts as missing, and the other tables are served.
+    pub problem: Option<String>,
 }
 
 /// Where a table's rows live.

@@ -88,3 +88,4 @@ SELECT (SELECT o.id FROM orders AS o WHERE o.id = 1), a.id FROM orders AS a WHER
 SELECT shop.orders.id + 1, shop.orders.id, shop.orders.id AS `a` FROM shop.orders WHERE id = 1
 (SELECT shop.orders.id + 1 FROM shop.orders WHERE id = 1) UNION ALL (SELECT 2)
 SELECT COUNT(shop.orders.`id`) FROM shop.orders
+SELECT * FROM changed WHERE id = 1

@@ -21,11 +21,14 @@ spec:
     generatedKey: {column: id, type: Snowflake}
   - name: future
     sharding: {key: [id], algorithm: {hash: {}}, tablesPerShard: 2}
+  - name: changed
+    sharding: {key: [id], algorithm: {hash: {}}}
   - {name: country, broadcast: true}
 ";
 
 /// Table, column, type, collation, nullable, extra.
-const COLUMNS: [[&str; 6]; 24] = [
+const COLUMNS: [[&str; 6]; 25] = [
+    ["changed", "id", "json", "", "YES", ""],
     ["orders", "id", "bigint", "", "NO", "auto_increment"],
     [
         "orders",
