@@ -50,10 +50,19 @@ impl Found {
 
     /// A statement for a table that does not exist as far as the catalog knows. It is never
     /// run: if the catalog were old, it would find or put rows in the wrong place.
-    pub(crate) fn missing(table: &Arc<Table>, edits: Vec<Edit>) -> Self {
+    pub(crate) fn missing(catalog: &Catalog, table: &Arc<Table>, edits: Vec<Edit>) -> Self {
+        let refusal = match &table.problem {
+            Some(problem) => Refusal::unsupported(problem.clone()),
+            None => Refusal::no_such_table(catalog.database(), &table.name),
+        };
+        Self::unknown(refusal, table, edits)
+    }
+
+    /// A statement that does not fit what the catalog knows of its table.
+    fn unknown(refusal: Refusal, table: &Arc<Table>, edits: Vec<Edit>) -> Self {
         let split = table.sharded().is_some_and(|sharded| sharded.slots > 1);
         Self {
-            work: Work::Missing(Arc::clone(table)),
+            work: Work::Missing(refusal),
             edits: if split { edits } else { Vec::new() },
             tables: vec![Arc::clone(table)],
             missing: true,
@@ -241,9 +250,19 @@ impl<'a> Reading<'a> {
             return self.home("INSERT or REPLACE … SELECT from another table");
         };
         if table.is_missing() {
-            return Ok(Found::missing(table, vec![name.edit(source, 0)]));
+            return Ok(Found::missing(
+                self.catalog,
+                table,
+                vec![name.edit(source, 0)],
+            ));
         }
-        let mut plan = write::plan_insert(self.context, source, name, table)?;
+        let mut plan = match write::plan_insert(self.context, source, name, table) {
+            Err(refusal) if refusal.code == write::COUNT_DIFFERS => {
+                let edits = vec![name.edit(source, 0)];
+                return Ok(Found::unknown(refusal, table, edits));
+            }
+            plan => plan?,
+        };
         Ok(Found {
             edits: plan.take_edits(),
             work: Work::Insert(plan),

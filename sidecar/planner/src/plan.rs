@@ -1,14 +1,11 @@
 //! A plan: what a statement's text alone decides. One plan serves all statements that differ
 //! in literals only.
 
-use std::sync::Arc;
-
 use remora_crds::GeneratedKeyKind;
 
 use crate::Refusal;
 use crate::binding::{Binding, Splices};
 use crate::bound::{Action, Bound, Ddl, InsertReport, Place, Statement, Target};
-use crate::catalog::Table;
 use crate::fingerprint::Weight;
 use crate::route::{Places, Route};
 use crate::select::ScatterPlan;
@@ -36,8 +33,9 @@ pub(crate) enum Work {
     Pass(Target),
     /// One server and always the same place: reads of definitions.
     Fixed(Place),
-    /// None: the catalog does not know this table's columns, so its rows' places are unknown.
-    Missing(Arc<Table>),
+    /// None: what the statement says and what the catalog knows of the table do not agree, so
+    /// its rows' places are unknown.
+    Missing(Refusal),
     /// A SELECT, UPDATE or DELETE that reads sharded tables.
     Rows(RowsPlan),
     /// A write to broadcast tables: every shard.
@@ -116,9 +114,9 @@ impl Plan {
         self.catalog_version
     }
 
-    /// Whether the statement names a manifest table that the catalog does not have: it may be
-    /// that another sidecar made it. Load the catalog again, and plan again; if the table is
-    /// still missing, bind says as MySQL that it does not exist.
+    /// Whether the statement names a manifest table that the catalog does not have, or not so:
+    /// it may be that another sidecar made or changed it. Load the catalog again, and plan
+    /// again; if that helps nothing, bind gives MySQL's error.
     #[must_use]
     pub fn is_stale(&self) -> bool {
         self.missing
@@ -156,15 +154,7 @@ impl Plan {
                     statement: binding.statement(&places),
                 }
             }
-            Work::Missing(table) => {
-                if let Some(problem) = &table.problem {
-                    return Err(Refusal::unsupported(problem.clone()));
-                }
-                return Err(Refusal::no_such_table(
-                    binding.catalog.database(),
-                    &table.name,
-                ));
-            }
+            Work::Missing(refusal) => return Err(refusal.clone()),
             Work::Replace(target, text) => {
                 let sql = text.to_vec().into();
                 let statement = Statement {

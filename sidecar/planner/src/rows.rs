@@ -88,7 +88,7 @@ impl Reading<'_> {
             edits.extend(select::aliases(&self.source, query, &places));
         }
         if let Some(missing) = analysis.uses.iter().find(|it| it.table.is_missing()) {
-            let mut found = Found::missing(&missing.table, edits);
+            let mut found = Found::missing(self.catalog, &missing.table, edits);
             found.tables = vec![Arc::clone(&missing.table); analysis.uses.len()];
             return Ok(found);
         }

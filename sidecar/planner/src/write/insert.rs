@@ -118,6 +118,10 @@ pub(crate) fn plan(
     Ok(plan)
 }
 
+/// MySQL's 1136: a row has not as many values as there are columns. It may be that another
+/// sidecar changed the table.
+pub(crate) const COUNT_DIFFERS: u16 = 1136;
+
 /// Functions that would give each shard another value.
 pub(crate) const VARYING: [&str; 8] = [
     "RAND",

@@ -10,7 +10,7 @@ use crate::route::Operand;
 use crate::text::{Position, Source};
 
 use super::assignments::check_on_duplicate;
-use super::insert::{GeneratedColumn, Given, InsertPlan, Row, refused};
+use super::insert::{COUNT_DIFFERS, GeneratedColumn, Given, InsertPlan, Row, refused};
 
 /// Reads one statement.
 pub(super) struct Reader<'a> {
@@ -128,7 +128,7 @@ impl Reader<'_> {
             let all_default = items.is_empty() && columns.closing.is_none();
             if items.len() != columns.names.len() && !all_default {
                 return Err(Refusal {
-                    code: 1136,
+                    code: COUNT_DIFFERS,
                     state: *b"21S01",
                     message: format!(
                         "Column count doesn't match value count at row {}",

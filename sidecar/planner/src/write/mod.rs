@@ -7,5 +7,5 @@ mod insert_reader;
 mod rows;
 
 pub(crate) use assignments::{check_delete, check_update};
-pub(crate) use insert::{InsertPlan, VARYING, plan as plan_insert};
+pub(crate) use insert::{COUNT_DIFFERS, InsertPlan, VARYING, plan as plan_insert};
 pub(crate) use rows::{everywhere, row_writes};
