@@ -59,7 +59,11 @@ impl fmt::Display for Listed<'_> {
     }
 }
 
-fn parse(path: &Path, text: &str, current: Option<&Snapshot>) -> Result<Snapshot, ConfigError> {
+/// Reads the text of the file at `path`, to stand in place of `current`.
+///
+/// # Errors
+/// If it is wrong, or contradicts what is in force: an older epoch, another layout.
+pub fn parse(path: &Path, text: &str, current: Option<&Snapshot>) -> Result<Snapshot, ConfigError> {
     read(text, current).map_err(|mistakes| ConfigError::Wrong {
         path: path.into(),
         mistakes,
