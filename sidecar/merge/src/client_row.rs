@@ -37,10 +37,14 @@ impl ClientRow {
                 return Err(MergeError::Changed { column });
             }
             changes.push(match (from.class(), to.class()) {
-                (Class::Integer, Class::Integer) if !from.agrees(to) => Change::Width {
-                    from: *from,
-                    to: *to,
-                },
+                (Class::Integer | Class::Year, Class::Integer | Class::Year)
+                    if !from.agrees(to) =>
+                {
+                    Change::Width {
+                        from: *from,
+                        to: *to,
+                    }
+                }
                 (from, Class::Null) if from != Class::Null => Change::Null,
                 _ => Change::None,
             });

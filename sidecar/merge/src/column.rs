@@ -122,8 +122,23 @@ impl Column {
     /// NULL. Whether strings compare alike is up to the collations that come with their keys.
     pub(crate) fn agrees(&self, other: &Self) -> bool {
         self.stands_for(other)
-            && (self.class() != Class::Integer
+            && (!self.whole()
+                || !other.whole()
                 || (self.kind == other.kind && self.unsigned() == other.unsigned()))
+    }
+
+    /// Whether it holds whole numbers.
+    pub(crate) fn whole(&self) -> bool {
+        matches!(self.class(), Class::Integer | Class::Year)
+    }
+
+    /// Whether both hold whole numbers, of which those with a sign and those without are apart.
+    /// A server that groups in a temporary table makes integers wider and years integers, and
+    /// whether it does depends on its rows.
+    pub(crate) fn differs_in_width(&self, other: &Self) -> bool {
+        self.whole()
+            && other.whole()
+            && (self.unsigned() == other.unsigned() || self.class() != other.class())
     }
 
     /// Whether a value of this column can be given as one of `other`, if need be after an exact
@@ -136,6 +151,7 @@ impl Column {
         let strings = matches!(mine, Class::Bytes | Class::Text)
             && matches!(theirs, Class::Bytes | Class::Text);
         strings
+            || (self.whole() && other.whole())
             || mine == theirs
                 && match mine {
                     Class::Decimal

@@ -27,6 +27,7 @@ mod spec;
 mod sum;
 mod temporal;
 mod tournament;
+mod widening;
 mod writer;
 
 pub use column::{Column, Format};

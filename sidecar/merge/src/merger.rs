@@ -11,6 +11,7 @@ use crate::resort::Resort;
 use crate::row::{Row, Shape};
 use crate::source::{Next, Source};
 use crate::spec::{Limit, MergeSpec};
+use crate::widening::Widening;
 
 /// What a merge may use.
 #[derive(Clone, Copy, Debug)]
@@ -35,6 +36,8 @@ pub enum Step {
 #[derive(Debug)]
 pub struct Merger {
     shape: Shape,
+    /// For parts whose integers are narrower than others'.
+    widenings: Vec<Option<Widening>>,
     keys: Keys,
     source: Source,
     grouping: Option<Grouping>,
@@ -58,7 +61,11 @@ impl Merger {
         format: Format,
         limits: Limits,
     ) -> Result<Self, MergeError> {
-        let columns = agreed(parts)?;
+        let columns = agreed(parts, spec.group.is_some())?;
+        let widenings = parts
+            .iter()
+            .map(|part| Widening::new(format, part, &columns))
+            .collect::<Result<_, _>>()?;
         if client.len() != spec.visible || columns.len() < spec.visible {
             return Err(MergeError::Changed {
                 column: columns.len().min(client.len()),
@@ -96,6 +103,7 @@ impl Merger {
             group_row: Row::default(),
             window,
             limits,
+            widenings,
         })
     }
 
@@ -137,6 +145,10 @@ impl Merger {
                 limit: self.limits.bytes,
             });
         }
+        let row = match self.widenings.get_mut(part) {
+            Some(Some(widening)) => widening.row(row)?,
+            _ => row,
+        };
         self.source.push(part, row, &self.shape, &mut self.keys)
     }
 
@@ -204,7 +216,7 @@ impl Merger {
 
 /// The columns that all parts have. Of a bare NULL and something else, of bytes and text, of a
 /// string and an ENUM, it is the one on whose comparison more depends.
-fn agreed(parts: &[Vec<Column>]) -> Result<Vec<Column>, MergeError> {
+fn agreed(parts: &[Vec<Column>], groups: bool) -> Result<Vec<Column>, MergeError> {
     let mut columns = parts.first().cloned().unwrap_or_default();
     for part in parts {
         if part.len() != columns.len() {
@@ -213,6 +225,12 @@ fn agreed(parts: &[Vec<Column>]) -> Result<Vec<Column>, MergeError> {
             });
         }
         for (column, (known, other)) in columns.iter_mut().zip(part).enumerate() {
+            if groups && !known.agrees(other) && known.differs_in_width(other) {
+                if other.integer_width() > known.integer_width() {
+                    *known = *other;
+                }
+                continue;
+            }
             if !known.agrees(other) {
                 return Err(MergeError::Changed { column });
             }

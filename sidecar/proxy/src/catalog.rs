@@ -32,6 +32,8 @@ pub struct Catalogs {
 #[derive(Debug, Default)]
 struct Loaded {
     at: Option<Instant>,
+    /// Who answered last, and is asked first: one that hangs costs a time-out each time.
+    shard: usize,
     rows: Option<Vec<Row>>,
 }
 
@@ -71,7 +73,7 @@ impl Catalogs {
     /// If none answers, or its tables contradict the manifest. The old catalog then stays.
     pub async fn reload(&self, system: &System, world: &World) -> Result<(), LoadError> {
         let mut loaded = self.loaded.lock().await;
-        self.load_into(&mut loaded, system, world).await
+        self.load_into(&mut loaded, system, world, true).await
     }
 
     /// The same, unless that was tried a moment ago.
@@ -83,7 +85,7 @@ impl Catalogs {
         if loaded.at.is_some_and(|at| at.elapsed() < RELOAD_INTERVAL) {
             return Ok(());
         }
-        self.load_into(&mut loaded, system, world).await
+        self.load_into(&mut loaded, system, world, false).await
     }
 
     async fn load_into(
@@ -91,13 +93,16 @@ impl Catalogs {
         loaded: &mut Loaded,
         system: &System,
         world: &World,
+        changed: bool,
     ) -> Result<(), LoadError> {
         let spec = &world.snapshot.spec;
-        let rows = ask_any(system, world, &load_sql(spec)).await;
+        let answer = ask_any(system, world, loaded.shard, &load_sql(spec)).await;
         loaded.at = Some(Instant::now());
-        let rows = rows?;
-        // A new version voids all plans: not for what did not change.
-        if loaded.rows.as_ref() == Some(&rows) {
+        let (shard, rows) = answer?;
+        loaded.shard = shard;
+        // A new version voids all plans, and what sessions know of columns: not for what did
+        // not change. DDL may have changed an index, which shows in columns' flags only.
+        if !changed && loaded.rows.as_ref() == Some(&rows) {
             return Ok(());
         }
         let columns = rows.iter().filter_map(|row| {
@@ -119,13 +124,22 @@ impl Catalogs {
     }
 }
 
-async fn ask_any(system: &System, world: &World, sql: &str) -> Result<Vec<Row>, BackendError> {
+async fn ask_any(
+    system: &System,
+    world: &World,
+    first: usize,
+    sql: &str,
+) -> Result<(usize, Vec<Row>), BackendError> {
     let mut outcome = Err(BackendError::Connect {
         shard: 0,
         reason: "there are no shards".to_owned(),
     });
-    for shard in 0..world.snapshot.shards.len() {
-        outcome = system.rows(world, shard, sql).await;
+    let shards = 0..world.snapshot.shards.len();
+    for shard in shards.clone().skip(first).chain(shards.take(first)) {
+        outcome = system
+            .rows(world, shard, sql)
+            .await
+            .map(|rows| (shard, rows));
         if outcome.is_ok() {
             break;
         }

@@ -11,6 +11,7 @@ use tokio::sync::Mutex;
 
 use crate::backend::BackendError;
 use crate::sequence::CREATE_SCHEMA;
+use crate::server_defaults;
 use crate::system::System;
 use crate::world::World;
 
@@ -59,6 +60,7 @@ impl LayoutGuard {
             }
             Err(error) => return Err(error),
         }
+        server_defaults::check(system, world, shard).await?;
         self.admitted.lock().await.insert(shard, fingerprint);
         Ok(())
     }

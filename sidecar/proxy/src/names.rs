@@ -43,6 +43,13 @@ impl Names {
             .then_some(&self.database[..])
     }
 
+    /// Whether clients must not see `schema`: a physical one, or that of what Remora keeps on
+    /// the shards.
+    #[must_use]
+    pub fn is_hidden(&self, schema: &[u8]) -> bool {
+        schema.eq_ignore_ascii_case(b"remora") || self.logical(schema).is_some()
+    }
+
     /// Whether `text` may mention a physical schema, so that its answer may too.
     #[must_use]
     pub fn mentioned(&self, text: &[u8]) -> bool {
@@ -104,6 +111,16 @@ mod tests {
         assert_eq!(shop().logical(b"shop__0017"), Some(&b"shop"[..]));
         for other in ["shop", "shop__", "shop__17", "shop__001x", "xshop__0017"] {
             assert_eq!(shop().logical(other.as_bytes()), None, "{other}");
+        }
+    }
+
+    #[test]
+    fn nobody_enters_a_physical_schema_or_remoras_own() {
+        for hidden in ["shop__0017", "remora", "Remora"] {
+            assert!(shop().is_hidden(hidden.as_bytes()), "{hidden}");
+        }
+        for open in ["shop", "remora2", "mysql"] {
+            assert!(!shop().is_hidden(open.as_bytes()), "{open}");
         }
     }
 

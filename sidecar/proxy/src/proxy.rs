@@ -7,14 +7,13 @@ use arc_swap::ArcSwap;
 use remora_crds::GeneratedKeyKind;
 use remora_planner::{Needed, Planner};
 use remora_protocol::{CapabilityFlags, Password, RsaKey, backend_wish};
-use tokio::sync::OnceCell;
 
 use crate::backend::{BackendError, Login};
 use crate::layout::LayoutGuard;
 use crate::net::TlsError;
+use crate::node::Node;
 use crate::sequence::Sequences;
 use crate::snapshot::Snapshots;
-use crate::snowflake::Snowflake;
 use crate::system::System;
 use crate::telemetry::Metrics;
 use crate::world::{World, WorldError};
@@ -23,8 +22,6 @@ use crate::world::{World, WorldError};
 const DEFAULT_VERSION: &str = "9.7.4";
 /// What cached plans may take.
 const PLAN_CACHE: u64 = 16 << 20;
-/// The sequence that numbers nodes. No table has such a name.
-const NODES: &str = " nodes";
 
 /// The data plane of one process.
 pub struct Proxy {
@@ -40,7 +37,7 @@ pub struct Proxy {
     system: System,
     guard: LayoutGuard,
     sequences: Sequences,
-    snowflake: OnceCell<Snowflake>,
+    node: Node,
     rsa: OnceLock<Arc<RsaKey>>,
     version: OnceLock<String>,
     connections: AtomicU32,
@@ -72,7 +69,7 @@ impl Proxy {
             system: System::default(),
             guard: LayoutGuard::default(),
             sequences: Sequences::default(),
-            snowflake: OnceCell::new(),
+            node: Node::default(),
             rsa: OnceLock::new(),
             version: OnceLock::new(),
             connections: AtomicU32::new(0),
@@ -221,15 +218,9 @@ impl Proxy {
                 self.sequences.take(&self.system, world, table, count).await
             }
             GeneratedKeyKind::Snowflake => {
-                let number_node = || async {
-                    let numbers = self.sequences.take(&self.system, world, NODES, 1).await?;
-                    Ok(Snowflake::new(numbers.first().copied().unwrap_or_default()))
-                };
-                Ok(self
-                    .snowflake
-                    .get_or_try_init(number_node)
-                    .await?
-                    .take(count))
+                self.node
+                    .take(&self.sequences, &self.system, world, count)
+                    .await
             }
         }
     }

@@ -6,6 +6,7 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
+use remora_protocol::ErrPacket;
 use tokio::sync::Mutex;
 
 use crate::backend::BackendError;
@@ -16,6 +17,9 @@ use crate::world::World;
 /// How many values a lease takes. A sidecar that ends leaves a gap of at most so many; a
 /// client that inserts row by row waits for shard 0 once in so many rows.
 const BLOCK: u64 = 1000;
+
+/// MySQL's number for a value that its type cannot hold.
+const OUT_OF_RANGE: u16 = 1690;
 
 /// The open blocks of this process.
 #[derive(Debug, Default)]
@@ -82,6 +86,20 @@ impl Sequences {
         Ok(block.take(wanted))
     }
 
+    /// Gives one value that is leased alone: what numbers processes must not leave the rest of
+    /// a block to those that end.
+    ///
+    /// # Errors
+    /// If shard 0 cannot be reached.
+    pub(crate) async fn number(
+        &self,
+        system: &System,
+        world: &World,
+        name: &str,
+    ) -> Result<u64, BackendError> {
+        lease(system, world, name, 1).await
+    }
+
     /// Lets no value up to `id` be given out any more: a client inserted that one itself.
     /// Blocks of other sidecars may still hold lower ones.
     ///
@@ -145,8 +163,23 @@ async fn lease(
         "INSERT INTO remora.sequence (name, next) VALUES ({name}, {first_free}) \
          ON DUPLICATE KEY UPDATE next = LAST_INSERT_ID(next) + {size}"
     );
-    let ended = run(system, world, &sql).await?;
+    let ended = run(system, world, &sql).await.map_err(exhausted)?;
     Ok(ended.last_insert_id.max(1))
+}
+
+/// The error of a sequence that is at its end, as MySQL has it for AUTO_INCREMENT: its own words
+/// for the row of the sequence would show what clients do not know of.
+fn exhausted(error: BackendError) -> BackendError {
+    match error {
+        BackendError::Server { shard, error } if error.code == OUT_OF_RANGE => {
+            let message = "Failed to read auto-increment value from storage engine";
+            BackendError::Server {
+                shard,
+                error: ErrPacket::new(1467, *b"HY000", message),
+            }
+        }
+        other => other,
+    }
 }
 
 async fn raise(system: &System, world: &World, table: &str, id: u64) -> Result<(), BackendError> {
@@ -223,6 +256,19 @@ mod tests {
         assert_eq!(block.take(1), [42]);
         block.pass(200);
         assert_eq!((block.next, block.left()), (201, 0));
+    }
+
+    #[test]
+    fn a_sequence_at_its_end_fails_as_auto_increment_does() {
+        let message = "BIGINT UNSIGNED value is out of range in 'remora.sequence'";
+        let error = ErrPacket::new(1690, *b"22003", message);
+        let BackendError::Server { error, .. } =
+            exhausted(BackendError::Server { shard: 0, error })
+        else {
+            panic!("another kind of error");
+        };
+        assert_eq!(error.code, 1467);
+        assert!(!String::from_utf8_lossy(&error.message).contains("remora"));
     }
 
     #[test]

@@ -9,6 +9,8 @@ const EPOCH: u64 = 1_735_689_600_000;
 const COUNTER_BITS: u32 = 12;
 /// Bits of the node: sidecars that generate at the same time.
 const NODE_BITS: u32 = 10;
+/// How many nodes there can be.
+pub(crate) const NODES: u64 = 1 << NODE_BITS;
 
 /// The generator of one process.
 #[derive(Debug)]
@@ -22,7 +24,7 @@ impl Snowflake {
     #[must_use]
     pub(crate) fn new(node: u64) -> Self {
         Self {
-            node: node & ((1 << NODE_BITS) - 1),
+            node: node % NODES,
             last: Mutex::new(0),
         }
     }

@@ -56,6 +56,18 @@ impl System {
         {
             return Ok(backend);
         }
+        self.connect(world, shard).await
+    }
+
+    /// Opens a connection that the caller keeps.
+    ///
+    /// # Errors
+    /// If the shard cannot be reached, or refuses the system account.
+    pub(crate) async fn connect(
+        &self,
+        world: &World,
+        shard: usize,
+    ) -> Result<Backend, BackendError> {
         let account = &world.snapshot.system;
         let login = Login {
             user: account.name.clone().into_bytes(),

@@ -146,7 +146,7 @@ impl Backend {
     }
 
     /// Lets the server close what is prepared here, with the next command.
-    pub(super) fn forget_statements(&mut self) -> Result<(), BackendError> {
+    pub(crate) fn forget_statements(&mut self) -> Result<(), BackendError> {
         while let Some(statement) = self.statements.evict() {
             self.queue_silent(&Command::StmtClose(statement))?;
         }

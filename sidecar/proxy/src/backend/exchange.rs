@@ -31,6 +31,12 @@ impl<'a> Exchange<'a> {
         self.backend.shard
     }
 
+    /// Whether the connection has state that cannot be replayed on another.
+    #[must_use]
+    pub fn holds_state(&self) -> bool {
+        self.backend.holds_state
+    }
+
     /// The capabilities that shape the answer.
     #[must_use]
     pub fn capabilities(&self) -> remora_protocol::CapabilityFlags {

@@ -28,21 +28,23 @@ impl Statements {
         Some(prepared.id)
     }
 
-    /// Remembers a statement; gives the id of the one that must be closed for it.
+    /// Remembers a statement; gives the id of one that must be closed for it: another of the
+    /// same text, or the one used longest ago.
     pub(crate) fn insert(&mut self, text: &[u8], id: u32) -> Option<u32> {
         self.clock += 1;
+        let prepared = Prepared {
+            id,
+            used: self.clock,
+        };
+        if let Some(known) = self.by_text.get_mut(text) {
+            return Some(std::mem::replace(known, prepared).id);
+        }
         let evicted = if self.by_text.len() >= CAPACITY {
             self.evict()
         } else {
             None
         };
-        self.by_text.insert(
-            text.into(),
-            Prepared {
-                id,
-                used: self.clock,
-            },
-        );
+        self.by_text.insert(text.into(), prepared);
         evicted
     }
 
@@ -75,6 +77,14 @@ mod tests {
         assert_eq!(statements.insert(b"SELECT 'new'", 999), Some(1));
         assert_eq!(statements.get(b"SELECT 1"), None);
         assert_eq!(statements.get(b"SELECT 0"), Some(0));
+    }
+
+    #[test]
+    fn a_text_that_is_prepared_again_leaves_one_statement() {
+        let mut statements = Statements::default();
+        assert_eq!(statements.insert(b"SELECT 1", 1), None);
+        assert_eq!(statements.insert(b"SELECT 1", 2), Some(1));
+        assert_eq!(statements.get(b"SELECT 1"), Some(2));
     }
 
     #[test]

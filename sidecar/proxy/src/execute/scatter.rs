@@ -17,8 +17,9 @@ use remora_protocol::{
 use super::drain::drain;
 use super::run::Route;
 use super::statement_warnings::{PartNotes, of_statement};
-use crate::backend::{BackendError, Described, Exchange};
+use crate::backend::{BackendError, Described, Ended, Exchange};
 use crate::failure::Failure;
+use crate::frontend::Client;
 use crate::names::logical;
 use crate::session::{Diagnostics, Note, Session, second_shard};
 use crate::world::World;
@@ -59,6 +60,8 @@ impl Session {
             .collect::<Result<_, _>>()?;
 
         let spec = self.limited(&scatter.merge)?;
+        let kept = self.state.transaction.is_open() || !self.state.autocommit;
+        let status = self.status(route.more_results);
         let mut exchanges = Vec::with_capacity(shards.len());
         for backend in self.backends.select(&shards) {
             let own = |p: &&remora_planner::Part<'_>| usize::from(p.shard.0) == backend.shard();
@@ -74,30 +77,39 @@ impl Session {
                 Err(error) => refused = refused.or(Some(error)),
             }
         }
-        if let Some(error) = refused {
-            for exchange in exchanges {
-                drain(exchange).await?;
-            }
-            return Err(logical(world, error).into());
-        }
-        let format = if route.params.is_some() {
-            Format::Binary
-        } else {
-            Format::Text
-        };
-        let merger = Merger::new(&spec, &parts, &client_columns, format, LIMITS)?;
-
-        let mut status = self.state.status();
-        status.set(StatusFlags::SERVER_MORE_RESULTS_EXISTS, route.more_results);
-        put_columns(&mut self.client, world, &described, status)?;
-        let merge = Merge {
+        let mut merge = Merge {
             client: &mut self.client,
             exchanges,
-            warned: Vec::new(),
+            ends: Vec::new(),
         };
-        let (warned, rows) = merge.run(merger, world).await?;
+        let format = match route.params {
+            Some(_) => Format::Binary,
+            None => Format::Text,
+        };
+        let outcome = match refused {
+            Some(error) => Err(logical(world, error).into()),
+            None => match Merger::new(&spec, &parts, &client_columns, format, LIMITS) {
+                Ok(merger) => merge.run(merger, world, &described, status).await,
+                Err(error) => Err(error.into()),
+            },
+        };
+        if matches!(outcome, Err(Failure::CutOff)) {
+            return Err(Failure::CutOff);
+        }
+        let ends = merge.finish(kept).await?;
+        // On one shard it may have begun a transaction, or an error have ended one.
+        if let [shard] = shards[..] {
+            match ends.first() {
+                Some((_, ended)) => self.state.transaction.observe(shard, ended.status),
+                None => self.ask_transaction(shard).await?,
+            }
+        }
+        let rows = outcome?;
+        let warned = ends.iter().filter(|(_, ended)| ended.warnings > 0);
+        let warned: Vec<usize> = warned.map(|(shard, _)| *shard).collect();
         let notes = self.warnings(world, scatter, &warned).await?;
         let warnings = u16::try_from(notes.len()).unwrap_or(u16::MAX);
+        let status = self.status(route.more_results);
         self.client.put_end(&OkPacket {
             status,
             warnings,
@@ -153,7 +165,9 @@ impl Session {
             let branches = (unions(&part.statement.sql) + 1).saturating_sub(own);
             parts.push(PartNotes { branches, notes });
         }
-        Ok(of_statement(parts))
+        let statement = &scatter.probe.statement;
+        let sql = statement.params.is_empty().then_some(&*statement.sql);
+        Ok(of_statement(parts, sql))
     }
 
     /// The column definitions that MySQL gives to the client's own statement on one physical
@@ -243,7 +257,7 @@ fn protocol(shard: usize) -> impl Fn(ProtocolError) -> BackendError {
 
 /// Adds the columns' count and definitions, with logical names.
 fn put_columns(
-    client: &mut crate::frontend::Client,
+    client: &mut Client,
     world: &World,
     described: &Described,
     status: StatusFlags,
@@ -264,19 +278,22 @@ fn put_columns(
 }
 
 struct Merge<'a> {
-    client: &'a mut crate::frontend::Client,
+    client: &'a mut Client,
     exchanges: Vec<Exchange<'a>>,
-    warned: Vec<usize>,
+    /// What the ends of the answers say, with the shard.
+    ends: Vec<(usize, Ended)>,
 }
 
 impl Merge<'_> {
-    /// Streams rows until the merge is done. Gives the shards with warnings and the number of
-    /// rows.
+    /// Streams columns and rows until the merge is done. Gives the number of rows.
     async fn run(
-        mut self,
+        &mut self,
         mut merger: Merger,
         world: &World,
-    ) -> Result<(Vec<usize>, u64), Failure> {
+        described: &Described,
+        status: StatusFlags,
+    ) -> Result<u64, Failure> {
+        put_columns(self.client, world, described, status)?;
         let mut row = BytesMut::new();
         let mut rows = 0;
         loop {
@@ -290,13 +307,20 @@ impl Merge<'_> {
                         self.client.flush().await?;
                     }
                 }
-                Step::Done => break,
+                Step::Done => return Ok(rows),
             }
         }
+    }
+
+    /// Reads what is left of the answers. Gives what their ends say.
+    async fn finish(mut self, kept: bool) -> Result<Vec<(usize, Ended)>, Failure> {
         for exchange in self.exchanges {
-            drain(exchange).await?;
+            let shard = exchange.shard();
+            if let Some(ended) = drain(exchange, kept).await? {
+                self.ends.push((shard, ended));
+            }
         }
-        Ok((self.warned, rows))
+        Ok(self.ends)
     }
 
     async fn feed(
@@ -310,16 +334,14 @@ impl Merge<'_> {
         };
         let shard = exchange.shard();
         let capabilities = exchange.capabilities();
-        let warned = &mut self.warned;
+        let ends = &mut self.ends;
         let step = exchange.next(|event, payload| -> Result<(), Failure> {
             match event {
                 Event::Row => merger.push(part, payload)?,
                 Event::End { .. } => {
                     let end = decode_end(payload, capabilities).map_err(protocol(shard))?;
                     merger.finish(part);
-                    if end.warnings > 0 {
-                        warned.push(shard);
-                    }
+                    ends.push((shard, Ended::from(&end)));
                 }
                 Event::Err => {
                     let error = ErrPacket::decode(payload).map_err(protocol(shard))?;

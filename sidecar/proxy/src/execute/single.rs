@@ -1,5 +1,6 @@
 //! One server runs the statement, and its answer is relayed.
 
+use remora_planner::utility::StatementKind;
 use remora_planner::{Statement, Target};
 
 use super::run::Route;
@@ -9,6 +10,12 @@ use crate::failure::Failure;
 use crate::names::logical;
 use crate::session::{HOME, InsertId, Session};
 use crate::world::World;
+
+/// Whether a statement may change LAST_INSERT_ID() on its server.
+fn makes_ids(kind: StatementKind) -> bool {
+    use StatementKind as K;
+    matches!(kind, K::Insert | K::Replace | K::Load | K::Call)
+}
 
 impl Session {
     /// Runs a statement on one server.
@@ -26,6 +33,10 @@ impl Session {
         };
         self.lease(world, shard).await?;
         self.lend_state(shard, &route.traits).await?;
+        if route.insert.is_none() && makes_ids(route.kind) {
+            // So that whatever the server says afterwards is the session's.
+            self.lend_insert_id(shard).await?;
+        }
         let Some(backend) = self.backends.get(shard) else {
             return Err(Failure::CutOff);
         };

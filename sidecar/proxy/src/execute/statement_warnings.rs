@@ -1,7 +1,10 @@
 //! Warnings of a read in parts, as one server would have counted them.
 //!
 //! What MySQL says of the statement itself (a deprecated form, a constant that it truncates)
-//! every physical table's part says again. What it says of rows adds up.
+//! every physical table's part says again. What it says of rows adds up. A text that quotes a
+//! value is of the statement if the statement holds that value.
+
+use memchr::memmem;
 
 use super::row_numbers::row_number;
 use crate::session::Note;
@@ -18,8 +21,9 @@ pub(super) struct PartNotes {
 /// Division by zero comes once for each row.
 const OF_ROWS: [u16; 1] = [1365];
 
-/// The warnings of the whole.
-pub(super) fn of_statement(mut parts: Vec<PartNotes>) -> Vec<Note> {
+/// The warnings of the whole. `sql` is the statement if all its values stand in it; a prepared
+/// one may have had the quoted value as a parameter.
+pub(super) fn of_statement(mut parts: Vec<PartNotes>, sql: Option<&[u8]>) -> Vec<Note> {
     let mut whole: Vec<Note> = Vec::new();
     while let Some(note) = parts.iter().find_map(|part| part.notes.first()).cloned() {
         let counts: Vec<usize> = parts
@@ -27,11 +31,25 @@ pub(super) fn of_statement(mut parts: Vec<PartNotes>) -> Vec<Note> {
             .map(|part| take(&mut part.notes, &note))
             .collect();
         let branches = parts.iter().map(|part| part.branches.max(1));
-        let once = once_each(&note, counts.iter().copied().zip(branches));
+        let of_a_row = sql.is_some_and(|sql| {
+            quoted(&note.message).is_some_and(|value| memmem::find(sql, value).is_none())
+        });
+        let once = match of_a_row {
+            true => None,
+            false => once_each(&note, counts.iter().copied().zip(branches)),
+        };
         let count = once.unwrap_or_else(|| counts.iter().sum());
         whole.extend(std::iter::repeat_n(note, count));
     }
     whole
+}
+
+/// The value that could not be converted, as the text quotes it.
+fn quoted(message: &[u8]) -> Option<&[u8]> {
+    const BEFORE: &[u8] = b" value: '";
+    let start = memmem::find(message, BEFORE)? + BEFORE.len();
+    let length = memchr::memchr(b'\'', &message[start..])?;
+    Some(&message[start..start + length])
 }
 
 fn take(notes: &mut Vec<Note>, note: &Note) -> usize {
@@ -77,7 +95,23 @@ mod tests {
             branches: *branches,
             notes: notes(*code, *count),
         };
-        of_statement(parts.iter().map(part).collect()).len()
+        of_statement(parts.iter().map(part).collect(), None).len()
+    }
+
+    #[test]
+    fn a_value_that_the_statement_does_not_hold_is_of_a_row() {
+        let note = Note {
+            level: b"Warning".to_vec(),
+            code: 1292,
+            message: b"Truncated incorrect DOUBLE value: 'abc'".to_vec(),
+        };
+        let part = || PartNotes {
+            branches: 1,
+            notes: vec![note.clone()],
+        };
+        let count = |sql: &[u8]| of_statement(vec![part(), part()], Some(sql)).len();
+        assert_eq!(count(b"SELECT id FROM t WHERE id = 'abc'"), 1);
+        assert_eq!(count(b"SELECT id FROM t WHERE name = 5"), 2);
     }
 
     #[test]

@@ -48,7 +48,13 @@ impl Session {
             self.prepare_backend(world, shard).await?;
             self.lend_state(shard, &route.traits).await?;
         }
+        let characteristics = std::mem::take(&mut self.state.next_transaction);
         let mut backends = self.backends.select(&shards);
+        for backend in &mut backends {
+            for sql in &characteristics {
+                backend.queue_query(sql);
+            }
+        }
         let running = backends.iter_mut().filter_map(|backend| {
             let own = |(shard, _): &&(_, _)| shard_of(shard) == backend.shard();
             let (_, statements) = writes.shards.iter().find(own)?;
@@ -211,7 +217,12 @@ async fn run_all(
     backend.queue_query(opening);
     for statement in statements {
         let call = route.call(statement);
-        let finished = backend.run(&call).await?.finish().await?;
+        let finished = match backend.run(&call).await {
+            Ok(exchange) => exchange.finish().await?,
+            // It could not be prepared; what ran before it must be undone all the same.
+            Err(BackendError::Server { error, .. }) => Err(error),
+            Err(lost) => return Err(lost),
+        };
         match finished {
             Ok(done) => {
                 if done.warnings > 0 {

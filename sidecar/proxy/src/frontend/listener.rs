@@ -4,7 +4,10 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
-use tokio::net::TcpListener;
+use bytes::BytesMut;
+use remora_protocol::{ErrPacket, MAX_LOGIN_PACKET, PacketCodec};
+use tokio::io::AsyncWriteExt;
+use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::watch;
 use tokio::task::JoinSet;
 use tracing::Instrument;
@@ -16,6 +19,13 @@ use crate::session;
 /// How long transactions may go on once the process was told to end. Kubernetes kills after
 /// thirty seconds by default; this leaves time to close.
 const GRACE: Duration = Duration::from_secs(20);
+/// How many clients there may be, those that log in among them. Each costs some tens of
+/// kilobytes here and a connection on each shard that it uses.
+const MOST_CLIENTS: usize = 10_000;
+/// How long a client that is turned away has to take notice.
+const TURN_AWAY: Duration = Duration::from_secs(1);
+/// MySQL's number for too many connections.
+const TOO_MANY: u16 = 1040;
 /// How long to wait when the process is out of descriptors before accepting again.
 const OUT_OF_DESCRIPTORS: Duration = Duration::from_millis(50);
 
@@ -29,11 +39,16 @@ pub async fn serve(proxy: Arc<Proxy>, listener: TcpListener, mut stop: watch::Re
         };
         match accepted {
             Ok((tcp, peer)) => {
+                // Sessions that ended are forgotten here, so that the set does not grow.
+                while sessions.try_join_next().is_some() {}
+                if sessions.len() >= MOST_CLIENTS {
+                    proxy.metrics.error(TOO_MANY);
+                    tokio::spawn(turn_away(tcp));
+                    continue;
+                }
                 let Ok(stream) = Stream::tcp(tcp) else {
                     continue;
                 };
-                // Sessions that ended are forgotten here, so that the set does not grow.
-                while sessions.try_join_next().is_some() {}
                 spawn(&mut sessions, proxy.clone(), stream, peer, stop.clone());
             }
             Err(error) => {
@@ -52,6 +67,22 @@ pub async fn serve(proxy: Arc<Proxy>, listener: TcpListener, mut stop: watch::Re
     }
 }
 
+/// Tells a client that there are too many, in place of a greeting.
+async fn turn_away(mut tcp: TcpStream) {
+    let refusal = too_many();
+    let told = tokio::time::timeout(TURN_AWAY, tcp.write_all(&refusal));
+    // It may be gone; either way its connection ends.
+    drop(told.await);
+}
+
+/// The packet of MySQL's error 1040.
+fn too_many() -> BytesMut {
+    let error = ErrPacket::new(TOO_MANY, *b"08004", "Too many connections");
+    let mut out = BytesMut::new();
+    PacketCodec::new(MAX_LOGIN_PACKET).encode_with(&mut out, |payload| error.encode(payload));
+    out
+}
+
 fn spawn(
     sessions: &mut JoinSet<()>,
     proxy: Arc<Proxy>,
@@ -63,4 +94,17 @@ fn spawn(
     let span = tracing::debug_span!("client", id, %peer);
     // A panic ends this task alone; the set sees it end like any other.
     sessions.spawn(session::run(proxy, stream, id, peer, stop).instrument(span));
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_client_too_many_gets_an_error_as_the_first_packet() {
+        let packet = too_many();
+        assert_eq!(packet[3], 0);
+        assert_eq!(packet[4..7], [0xff, 0x10, 0x04]);
+        assert!(packet.ends_with(b"Too many connections"));
+    }
 }

@@ -18,6 +18,20 @@ impl Backends {
             .filter(|b| !b.is_broken())
     }
 
+    /// The connection to `shard`, whatever its state.
+    pub(crate) fn slot(&mut self, shard: usize) -> Option<&mut Backend> {
+        self.open.get_mut(shard)?.as_mut()
+    }
+
+    /// Closes the connections that are in no known state, or were closed by their server.
+    pub(crate) fn drop_gone(&mut self) {
+        for slot in &mut self.open {
+            if slot.as_mut().is_some_and(Backend::is_gone) {
+                *slot = None;
+            }
+        }
+    }
+
     /// Remembers a new connection; an older one to the same shard is closed by its drop.
     pub(crate) fn insert(&mut self, backend: Backend) {
         let shard = backend.shard();

@@ -8,8 +8,9 @@ use remora_protocol::{
 };
 
 use super::lease::HOME;
-use super::{Account, Session, State};
+use super::{Account, DEFAULT_COLLATION, Session, State};
 use crate::backend::Login;
+use crate::charsets;
 use crate::execute::{Patch, relay};
 use crate::failure::Failure;
 use crate::frontend;
@@ -101,7 +102,7 @@ impl Session {
         }
         let world = self.proxy.world();
         let shown = String::from_utf8_lossy(name).into_owned();
-        if world.names.logical(name).is_some() {
+        if world.names.is_hidden(name) {
             let message = format!("Unknown database '{shown}'");
             return Err(ErrPacket::new(1049, *b"42000", message).into());
         }
@@ -148,9 +149,14 @@ impl Session {
 
     /// COM_RESET_CONNECTION: everything is forgotten but the user and the database.
     async fn reset(&mut self) -> Result<(), Failure> {
+        self.backends.drop_gone();
         for backend in self.backends.iter_mut() {
             backend.reset().await?;
+            // The server's own default may be another one; this travels with what follows.
+            backend.queue_query(b"SET NAMES utf8mb4");
         }
+        // MySQL forgets the login's collation too, so that further shards must not see it.
+        self.account.identity.collation = DEFAULT_COLLATION.into();
         let database = self.state.context.database.clone();
         self.state = State::new(self.client.capabilities(), self.account.collation());
         Arc::make_mut(&mut self.state.context).database = database;
@@ -158,10 +164,18 @@ impl Session {
         Ok(())
     }
 
+    /// What is left to check of a user who proved who it is.
+    pub(super) async fn enter_as(&mut self, database: Option<Vec<u8>>) -> Result<(), Failure> {
+        charsets::admit_collation(self.account.identity.collation)?;
+        match database {
+            Some(name) => self.change_database(&name).await,
+            None => Ok(()),
+        }
+    }
+
     async fn change_user(&mut self, request: ChangeUser<'_>) -> Result<bool, Failure> {
         let host = self.account.host.clone();
         self.backends.quit_all().await;
-        self.state = State::new(self.client.capabilities(), self.account.collation());
         self.prepared.clear();
         let before = &self.account.identity;
         let changed = frontend::change_user(
@@ -177,10 +191,13 @@ impl Session {
         };
         let database = identity.database.clone().filter(|name| !name.is_empty());
         self.account = Account::new(identity, host);
-        if let Some(name) = database {
-            self.change_database(&name).await?;
+        self.state = State::new(self.client.capabilities(), self.account.collation());
+        match self.enter_as(database).await {
+            Ok(()) => self.put_ok(false),
+            // MySQL ends the connection of a client that it cannot let in as someone else.
+            Err(Failure::Answer(error)) => return Err(Failure::Last(error)),
+            Err(other) => return Err(other),
         }
-        self.put_ok(false);
         Ok(true)
     }
 

@@ -45,7 +45,7 @@ impl Session {
     /// A connection that rested may have been closed by the server. Outside a transaction a new
     /// one takes its place, unless state was on it that cannot be replayed.
     fn drop_if_gone(&mut self, shard: usize) -> Result<(), Failure> {
-        let Some(backend) = self.backends.get(shard) else {
+        let Some(backend) = self.backends.slot(shard) else {
             return Ok(());
         };
         if !backend.is_gone() {
@@ -67,7 +67,8 @@ impl Session {
         self.proxy.admit(world, shard).await?;
         let database = database_on(&self.state, world, shard).map(str::to_owned);
         let login = self.login(database);
-        let backend = world.connect(shard, login).await?;
+        let mut backend = world.connect(shard, login).await?;
+        backend.queue_query(PATIENCE);
         self.proxy.saw_version(&backend.identity().version);
         Ok(backend)
     }
@@ -86,6 +87,8 @@ impl Session {
         }
         let version = state.settings.version();
         if backend.applied.settings != version {
+            // What is prepared was read under the old settings.
+            backend.forget_statements()?;
             for set in state.settings.since(backend.applied.settings) {
                 backend.query(set).await?.finish().await??;
             }
@@ -158,6 +161,10 @@ fn database_on<'a>(state: &'a State, world: &World, shard: usize) -> Option<&'a 
     let database = state.context.database.as_deref()?;
     (shard == HOME || database == world.snapshot.spec.database).then_some(database)
 }
+
+/// A shard whose rows are not wanted yet, because another's come first, must not give up: by
+/// default MySQL does after a minute.
+const PATIENCE: &[u8] = b"SET SESSION net_write_timeout = 86400";
 
 /// The shard with all tables that are not sharded, and with databases of its own.
 pub(crate) const HOME: usize = 0;

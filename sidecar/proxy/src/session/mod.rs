@@ -35,6 +35,7 @@ pub(crate) use transaction::{Transaction, second_shard};
 
 use crate::failure::Failure;
 use crate::frontend::{Client, log_in};
+use crate::names::logical;
 use crate::net::Stream;
 use crate::proxy::Proxy;
 
@@ -129,11 +130,7 @@ impl Session {
 
     /// Answers the login: OK once the database that the client wants is known to be there.
     async fn enter(&mut self, database: Option<Vec<u8>>) -> Result<(), Failure> {
-        let entered = match database {
-            Some(name) => self.change_database(&name).await,
-            None => Ok(()),
-        };
-        match entered {
+        match self.enter_as(database).await {
             Ok(()) => {
                 let ok = OkPacket {
                     status: self.state.status(),
@@ -179,12 +176,15 @@ impl Session {
         let goes_on = match outcome {
             Ok(goes_on) => goes_on,
             Err(Failure::Answer(error)) => {
+                // Whoever made it, it may name a physical schema.
+                let error = logical(&self.proxy.world(), error);
                 self.state.diagnostics = Diagnostics::of_error(&error);
                 self.state.row_count = -1;
                 self.fail(&error);
                 true
             }
             Err(Failure::Last(error)) => {
+                let error = logical(&self.proxy.world(), error);
                 tracing::debug!(%error, "The session ends");
                 self.fail(&error);
                 false

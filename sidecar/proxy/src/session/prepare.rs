@@ -10,6 +10,7 @@ use remora_protocol::{
 };
 
 use super::prepared::ClientStatement;
+use super::utility::not_supported;
 use super::{HOME, Session};
 use crate::backend::Described;
 use crate::execute::Request;
@@ -173,13 +174,36 @@ impl Session {
             charset: Some(self.state.context.charset),
             more_results: false,
         };
-        self.with_context(context, async |session| {
+        // SET and USE are about the session as it is now, not as it was when they were prepared.
+        let kind = planned.plan().kind();
+        let now = matches!(kind, StatementKind::Set | StatementKind::Use);
+        let context = if now {
+            self.state.context.clone()
+        } else {
+            context.clone()
+        };
+        self.admit_context(&context, sql)?;
+        self.with_context(&context, async |session| {
             if planned.plan().catalog_version() != catalog.version() {
                 *planned = session.plan_with(&catalog, sql)?;
             }
             session.run(&world, &catalog, planned, &request).await
         })
         .await
+    }
+
+    /// Servers prepare a statement when it first runs there, and read it as the session is set
+    /// then. Where MySQL would go on reading it as when it was prepared, it is refused.
+    fn admit_context(&self, context: &Context, sql: &[u8]) -> Result<(), Failure> {
+        let now = &self.state.context;
+        let other_text = context.charset != now.charset && !sql.is_ascii();
+        if context.sql_mode == now.sql_mode && !other_text {
+            return Ok(());
+        }
+        Err(not_supported(
+            "executing a statement that was prepared under another sql_mode or character set; \
+             prepare it anew",
+        ))
     }
 
     /// Runs something with the context in which a statement was prepared: its database, and
@@ -194,10 +218,7 @@ impl Session {
         }
         let own = std::mem::replace(&mut self.state.context, context.clone());
         let outcome = run(self).await;
-        // A prepared SET may have changed it on purpose.
-        if self.state.context == *context {
-            self.state.context = own;
-        }
+        self.state.context = own;
         outcome
     }
 }

@@ -11,6 +11,10 @@ use crate::execute::Request;
 use crate::failure::Failure;
 use crate::world::World;
 
+/// Answers that are made here are collected up to this size: a client that reads nothing must
+/// not make them pile up.
+const WRITE_AT: usize = 16 * 1024;
+
 impl Session {
     /// Runs the statements of a text, one after the other, until one fails.
     pub(super) async fn query(&mut self, sql: &[u8]) -> Result<(), Failure> {
@@ -31,6 +35,9 @@ impl Session {
             [all @ .., last] => {
                 for range in all {
                     self.statement(&sql[range.clone()], true).await?;
+                    if self.client.pending() >= WRITE_AT {
+                        self.client.flush().await?;
+                    }
                 }
                 self.statement(&sql[last.clone()], false).await
             }

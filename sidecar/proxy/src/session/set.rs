@@ -11,6 +11,7 @@ use super::settings::{CHARACTER_SET, NAMES};
 use super::utility::not_supported;
 use super::{Diagnostics, HOME, InsertId, Note, Session, Transaction};
 use crate::backend::{Call, Table};
+use crate::charsets;
 use crate::execute::{Patch, Request, relay};
 use crate::failure::Failure;
 use crate::world::World;
@@ -122,6 +123,9 @@ impl Session {
                 if REFUSED.contains(&name.as_str()) {
                     return Err(not_supported(&format!("SET {name}")));
                 }
+                if name == "character_set_client" {
+                    admit_text(&text(*value))?;
+                }
                 let replay = replay(format!("SET SESSION {name}"), *value);
                 Assigned {
                     name: name.into_bytes(),
@@ -147,6 +151,7 @@ impl Session {
             }
             Assignment::Names { charset, collation } => {
                 let charset = charset.map_or_else(|| "DEFAULT".to_owned(), text);
+                admit_text(&charset)?;
                 let collation = collation.map(|c| format!(" COLLATE {}", text(c)));
                 let set = format!("SET NAMES {charset}{}", collation.unwrap_or_default());
                 Assigned {
@@ -156,6 +161,7 @@ impl Session {
             }
             Assignment::CharacterSet(charset) => {
                 let charset = charset.map_or_else(|| "DEFAULT".to_owned(), text);
+                admit_text(&charset)?;
                 let set = format!("SET CHARACTER SET {charset}");
                 Assigned {
                     name: CHARACTER_SET.to_vec(),
@@ -246,6 +252,10 @@ impl Session {
         let version = self.state.settings.version();
         if let Some(backend) = self.backends.get(shard) {
             backend.applied.settings = version;
+            if modes || charsets {
+                // What is prepared there was read under the old ones.
+                backend.forget_statements()?;
+            }
         }
         if insert_id {
             let otherwise = 0;
@@ -312,6 +322,8 @@ impl Session {
             b"SELECT @@SESSION.character_set_client, @@SESSION.character_set_connection LIMIT 1";
         let table = self.ask(shard, ask).await?;
         let (client, connection) = (table.text(0), table.text(1));
+        // It came by an expression or a number, and the servers have it already.
+        charsets::admit_name(&client).map_err(Failure::Last)?;
         Arc::make_mut(&mut self.state.context).charset = if client == connection {
             Charset::named(&client)
         } else {
@@ -319,6 +331,11 @@ impl Session {
         };
         Ok(())
     }
+}
+
+/// Refuses a character set that is written as a word or a string.
+fn admit_text(value: &str) -> Result<(), ErrPacket<'static>> {
+    charsets::admit_name(value.trim_matches(['\'', '"', '`']))
 }
 
 fn is_number(kind: ColumnType) -> bool {
@@ -372,6 +389,16 @@ mod tests {
         Table {
             kinds: vec![kind],
             rows: vec![row],
+        }
+    }
+
+    #[test]
+    fn a_character_set_is_refused_however_it_is_quoted() {
+        for value in ["sjis", "'GBK'", "\"big5\"", "`cp932`"] {
+            assert!(admit_text(value).is_err(), "{value}");
+        }
+        for value in ["DEFAULT", "'latin1'", "@saved", "'it''s gbk'"] {
+            assert!(admit_text(value).is_ok(), "{value}");
         }
     }
 

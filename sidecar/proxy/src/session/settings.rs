@@ -1,5 +1,11 @@
 //! SETs of the session, to be replayed on connections that did not run them.
 
+use std::sync::atomic::{AtomicU64, Ordering};
+
+/// Orders the settings of all sessions, so that no number comes twice in one of them: what is
+/// known under a number (columns' definitions) outlives a reset.
+static VERSION: AtomicU64 = AtomicU64::new(0);
+
 /// What the session SET, the last value of each variable, in the order of setting.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Settings {
@@ -36,7 +42,7 @@ impl Settings {
             let overridden = overrides_all && CHARACTER_SETS.contains(&&e.name[..]);
             !overridden && !e.name.eq_ignore_ascii_case(name)
         });
-        self.version += 1;
+        self.version = VERSION.fetch_add(1, Ordering::Relaxed) + 1;
         self.entries.push(Entry {
             name: name.to_ascii_lowercase(),
             set,

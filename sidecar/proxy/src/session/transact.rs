@@ -60,10 +60,15 @@ impl Session {
     }
 
     async fn end(&mut self, request: &Request<'_>, then: Completion) -> Result<(), Failure> {
-        self.leaves |= then.release == Some(true);
+        let releases = then.release == Some(true);
         if let Transaction::Open { shard, .. } = self.state.transaction {
-            return self.pass_to(shard, request.sql, request.more_results).await;
+            self.pass_to(shard, request.sql, request.more_results)
+                .await?;
+            // MySQL keeps the session of a COMMIT that fails.
+            self.leaves |= releases && self.state.row_count >= 0;
+            return Ok(());
         }
+        self.leaves |= releases;
         self.state.transaction = match then.chain {
             Some(true) => Transaction::Begun {
                 opening: vec![b"START TRANSACTION".to_vec()],

@@ -54,7 +54,11 @@ impl Transaction {
     }
 
     /// What a server's status flags say after a statement on `shard`.
+    /// Other shards' flags say nothing about a transaction that is open on its own.
     pub(crate) fn observe(&mut self, shard: usize, status: StatusFlags) {
+        if self.shard().is_some_and(|own| own != shard) {
+            return;
+        }
         let read_only = status.contains(StatusFlags::SERVER_STATUS_IN_TRANS_READONLY);
         if status.contains(StatusFlags::SERVER_STATUS_IN_TRANS) {
             *self = Self::Open { shard, read_only };
@@ -87,6 +91,14 @@ mod tests {
         assert_eq!(transaction.shard(), Some(2));
         transaction.observe(2, StatusFlags::empty());
         assert_eq!(transaction, Transaction::None);
+    }
+
+    #[test]
+    fn another_shard_does_not_end_a_transaction() {
+        let mut transaction = Transaction::None;
+        transaction.observe(1, IN_TRANS);
+        transaction.observe(0, StatusFlags::empty());
+        assert_eq!(transaction.shard(), Some(1));
     }
 
     #[test]
