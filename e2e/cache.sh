@@ -9,7 +9,8 @@ MINIMUM_GIB=20
 
 say() { printf '%s  %s\n' "$(date +%H:%M:%S)" "$*" >&2; }
 
-# Stops before a half-written cache fills the disk.
+# Stops before anything is built where what is built would fill the disk. Asked once, at
+# the beginning: what a run itself writes must not end it.
 require_disk() {
     mkdir -p "$CACHE"
     local free
@@ -28,7 +29,7 @@ cached() {
     key=$(cat "$@" | sha256sum | cut -c1-12)
     folder=$CACHE/$name-$key
     if [[ ! -d $folder ]]; then
-        require_disk
+        mkdir -p "$CACHE"
         exec 9>"$CACHE/$name.lock"
         flock 9
         if [[ ! -d $folder ]]; then
