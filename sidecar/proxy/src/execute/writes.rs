@@ -1,5 +1,7 @@
 //! A write to several physical tables: all of it happens, or nothing.
 
+use std::time::{SystemTime, UNIX_EPOCH};
+
 use futures::future::join_all;
 use remora_planner::utility::StatementKind;
 use remora_planner::{Count, Statement, Writes};
@@ -49,9 +51,10 @@ impl Session {
             self.lend_state(shard, &route.traits).await?;
         }
         let characteristics = std::mem::take(&mut self.state.next_transaction);
+        let instant = self.instant();
         let mut backends = self.backends.select(&shards);
         for backend in &mut backends {
-            for sql in &characteristics {
+            for sql in characteristics.iter().chain(&instant) {
                 backend.queue_query(sql);
             }
         }
@@ -64,6 +67,11 @@ impl Session {
         let failed = results.iter().any(|r| !matches!(r, Ok(Ok(_))));
         let end: &[u8] = if failed { b"ROLLBACK" } else { b"COMMIT" };
         let ends = join_all(backends.iter_mut().map(|b| end_transaction(b, end))).await;
+        if instant.is_some() {
+            for backend in &mut backends {
+                backend.queue_query(CLOCK);
+            }
+        }
         let mut done = Vec::with_capacity(results.len());
         let mut refused = None::<Refused>;
         for result in results {
@@ -86,6 +94,18 @@ impl Session {
         Ok(())
     }
 
+    /// What gives all parts of a write the same NOW(): they are one statement, and rows of a
+    /// broadcast table must not differ from shard to shard. Nothing where the session has set
+    /// its own.
+    fn instant(&self) -> Option<Vec<u8>> {
+        if self.state.settings.has(b"timestamp") {
+            return None;
+        }
+        let now = SystemTime::now().duration_since(UNIX_EPOCH).ok()?;
+        let (seconds, micros) = (now.as_secs(), now.subsec_micros());
+        Some(format!("SET timestamp = {seconds}.{micros:06}").into_bytes())
+    }
+
     /// The same inside the client's transaction, which then must be on the one shard that the
     /// write needs. A savepoint undoes what ran before a statement that fails.
     async fn writes_in_transaction(
@@ -100,10 +120,17 @@ impl Session {
         let shard = shard_of(shard);
         self.lease(world, shard).await?;
         self.lend_state(shard, &route.traits).await?;
+        let instant = self.instant();
         let Some(backend) = self.backends.get(shard) else {
             return Err(Failure::CutOff);
         };
+        if let Some(sql) = &instant {
+            backend.queue_query(sql);
+        }
         let done = run_all(backend, SAVEPOINT, statements, route).await?;
+        if instant.is_some() {
+            backend.queue_query(CLOCK);
+        }
         match done {
             Ok(done) => {
                 // The last status tells that the transaction is open.
@@ -196,6 +223,8 @@ fn with_client_row(note: Note, statement: &Statement<'_>) -> Note {
     }
 }
 
+/// Lets NOW() go on.
+const CLOCK: &[u8] = b"SET timestamp = DEFAULT";
 const SAVEPOINT: &[u8] = b"SAVEPOINT remora_statement";
 const RELEASE: &[u8] = b"RELEASE SAVEPOINT remora_statement";
 const ROLLBACK_TO: &[u8] = b"ROLLBACK TO SAVEPOINT remora_statement";

@@ -50,6 +50,13 @@ impl Settings {
         });
     }
 
+    /// Whether the session gave this variable a value.
+    pub(crate) fn has(&self, name: &[u8]) -> bool {
+        self.entries
+            .iter()
+            .any(|e| e.name.eq_ignore_ascii_case(name))
+    }
+
     /// A number that grows with each SET.
     pub(crate) fn version(&self) -> u64 {
         self.version
