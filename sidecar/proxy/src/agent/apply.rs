@@ -7,7 +7,7 @@ use remora_discovery::{Account, AgentOrders, Snapshot as Told};
 
 use super::sql::{ask, rows, run, text};
 use super::{AgentError, accounts, layout_row, seal::Sealer, socket, workload};
-use crate::backend::{Backend, BackendError};
+use crate::backend::Backend;
 use crate::{layout, sequence};
 
 /// The longest that it may take: thousands of schemas on a slow disk.
@@ -59,10 +59,7 @@ async fn enter(path: &Path, own: &Account) -> Result<Backend, AgentError> {
         Err(as_agent) => socket::log_in(path, "root", "")
             .await
             // Of the two refusals the agent's is the one that someone can do something about.
-            .map_err(|as_root| match as_root {
-                BackendError::Lost { .. } => socket::refusal(as_root),
-                _ => socket::refusal(as_agent),
-            }),
+            .map_err(|_| socket::failure(as_agent)),
     }
 }
 
@@ -152,7 +149,7 @@ async fn lock_root(backend: Backend, path: &Path, own: &Account) -> Result<Backe
     backend.quit().await;
     let mut backend = socket::log_in(path, AGENT, &own.password)
         .await
-        .map_err(socket::refusal)?;
+        .map_err(socket::failure)?;
     let open = "SELECT 1 FROM mysql.user \
          WHERE user = 'root' AND host = 'localhost' AND account_locked = 'N'";
     if !ask(&mut backend, "looking at root", open).await?.is_empty() {

@@ -128,11 +128,11 @@ impl Agent {
                 } else {
                     AGAIN
                 };
-                self.say(failed(&error));
+                self.fail(&error);
                 Some(rest)
             }
             Err(_) => {
-                self.say(failed(&AgentError::Silent("it takes too long".to_owned())));
+                self.fail(&AgentError::Silent("it takes too long".to_owned()));
                 Some(PULSE)
             }
         }
@@ -159,23 +159,29 @@ impl Agent {
             match tokio::time::timeout(PATIENCE, ping).await {
                 Ok(Ok(_)) => {}
                 Ok(Err(_)) | Err(_) => {
-                    let silent = AgentError::Silent("it went away".to_owned());
-                    let least_epoch = self.least_epoch();
-                    self.say(AgentHealth {
-                        least_epoch,
-                        ..failed(&silent)
-                    });
+                    self.fail(&AgentError::Silent("it went away".to_owned()));
                     return;
                 }
             }
         }
     }
 
-    fn least_epoch(&self) -> u64 {
-        self.health
+    /// Reports a failure. What the shard has seen stays known while it cannot be asked.
+    fn fail(&self, error: &AgentError) {
+        let known = self
+            .health
             .borrow()
             .as_ref()
-            .map_or(0, |health| health.least_epoch)
+            .map_or(0, |health| health.least_epoch);
+        self.say(AgentHealth {
+            mysqld: !matches!(error, AgentError::Silent(_)),
+            bootstrapped: false,
+            reason: error.to_string(),
+            least_epoch: match error {
+                AgentError::Stale { least, .. } => *least,
+                _ => known,
+            },
+        });
     }
 
     /// Reports, and logs what changed.
@@ -192,17 +198,5 @@ impl Agent {
             *health = Some(next);
             true
         });
-    }
-}
-
-fn failed(error: &AgentError) -> AgentHealth {
-    AgentHealth {
-        mysqld: !matches!(error, AgentError::Silent(_)),
-        bootstrapped: false,
-        reason: error.to_string(),
-        least_epoch: match error {
-            AgentError::Stale { least, .. } => *least,
-            _ => 0,
-        },
     }
 }

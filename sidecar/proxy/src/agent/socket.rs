@@ -24,18 +24,23 @@ pub(super) async fn log_in(
     connect_socket(OWN, socket, login).await
 }
 
-/// What an error while connecting means: silence, or a refusal to let someone in.
-pub(super) fn refusal(error: BackendError) -> AgentError {
+/// What a failed connection means: silence, or a refusal to let someone in. The agent has one
+/// server, so no shard is named.
+pub(super) fn failure(error: BackendError) -> AgentError {
     match error {
-        BackendError::Server { error, .. } => AgentError::Refused {
-            what: "the agent's login",
-            error,
-        },
-        other => AgentError::Silent(other.to_string()),
+        BackendError::Server { error, .. } | BackendError::Queued { error, .. } => {
+            AgentError::Refused {
+                what: "the agent's login",
+                error,
+            }
+        }
+        BackendError::Connect { reason, .. } => AgentError::Silent(reason),
+        BackendError::Lost { source, .. } => AgentError::Silent(source.to_string()),
+        BackendError::Protocol { source, .. } => AgentError::Silent(source.to_string()),
     }
 }
 
-/// In errors of this connection the shard is never shown.
+/// The shard's number in errors, which [`failure`] drops.
 const OWN: usize = 0;
 /// utf8mb4_0900_ai_ci.
 const UTF8MB4: u8 = 255;

@@ -1,6 +1,7 @@
 //! Statements of the agent: run, and quoted.
 
 use super::AgentError;
+use super::socket::failure;
 use crate::backend::{Backend, Row};
 
 /// Runs a statement without rows. `what` it does is told if it fails, its text never.
@@ -9,15 +10,14 @@ pub(super) async fn run(
     what: &'static str,
     sql: &str,
 ) -> Result<(), AgentError> {
-    let silent = |error: crate::backend::BackendError| AgentError::Silent(error.to_string());
     let ended = backend
         .query(sql.as_bytes())
         .await
-        .map_err(silent)?
+        .map_err(failure)?
         .finish()
         .await;
-    ended
-        .map_err(silent)?
+    let outcome = ended.map_err(failure)?;
+    outcome
         .map(drop)
         .map_err(|error| AgentError::Refused { what, error })
 }
@@ -27,10 +27,7 @@ pub(super) async fn rows(
     backend: &mut Backend,
     sql: &str,
 ) -> Result<Result<Vec<Row>, remora_protocol::ErrPacket<'static>>, AgentError> {
-    backend
-        .rows(sql.as_bytes())
-        .await
-        .map_err(|error| AgentError::Silent(error.to_string()))
+    backend.rows(sql.as_bytes()).await.map_err(failure)
 }
 
 /// A query that has no reason to fail.
