@@ -27,6 +27,9 @@ enum Replay {
     Text(Vec<u8>),
     /// By the value that MySQL computed.
     Value,
+    /// By the value too: words of a string would mean something else in another character set
+    /// or sql_mode.
+    String,
 }
 
 /// One variable that a SET gives a value.
@@ -143,7 +146,10 @@ impl Session {
                 ));
             }
             Assignment::User { name, value } => {
-                let replay = replay(format!("SET {}", text(*name)), *value);
+                let replay = match utility::set_value(sql, *value, mode) {
+                    SetValue::Text(_) => Replay::String,
+                    _ => replay(format!("SET {}", text(*name)), *value),
+                };
                 Assigned {
                     name: name.text(sql).to_ascii_lowercase(),
                     replay,
@@ -245,7 +251,7 @@ impl Session {
             }
             let set = match replay {
                 Replay::Text(set) => set,
-                Replay::Value => self.computed(shard, &name).await?,
+                Replay::Value | Replay::String => self.computed(shard, &name).await?,
             };
             self.state.settings.put(&name, set);
         }

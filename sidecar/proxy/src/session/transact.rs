@@ -96,6 +96,9 @@ impl Session {
                 let shard = *shard;
                 return self.pass_to(shard, request.sql, request.more_results).await;
             }
+            Transaction::Begun { opening, .. } if opening.len() >= MOST_OPENING => {
+                return Err(too_many_steps());
+            }
             Transaction::Begun {
                 opening,
                 savepoints,
@@ -133,6 +136,9 @@ impl Session {
             return self.pass_to(shard, request.sql, request.more_results).await;
         }
         let savepoints = match &mut self.state.transaction {
+            Transaction::Begun { opening, .. } if opening.len() >= MOST_OPENING => {
+                return Err(too_many_steps());
+            }
             Transaction::Begun {
                 opening,
                 savepoints,
@@ -190,6 +196,13 @@ impl Session {
             }
         }
     }
+}
+
+/// So many statements are kept for the server that will run the transaction.
+const MOST_OPENING: usize = 1000;
+
+fn too_many_steps() -> Failure {
+    not_supported("so many savepoints before a transaction's first statement")
 }
 
 fn no_savepoint(name: &[u8]) -> ErrPacket<'static> {
