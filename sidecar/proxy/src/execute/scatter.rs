@@ -16,7 +16,7 @@ use remora_protocol::{
 
 use super::drain::drain;
 use super::run::Route;
-use super::statement_warnings::{PartNotes, of_statement};
+use super::statement_warnings::{PartNotes, of_statement, of_text};
 use crate::backend::{BackendError, Described, Ended, Exchange};
 use crate::failure::Failure;
 use crate::frontend::Client;
@@ -117,6 +117,7 @@ impl Session {
         let warned = ends.iter().filter(|(_, ended)| ended.warnings > 0);
         let warned: Vec<usize> = warned.map(|(shard, _)| *shard).collect();
         let notes = self.warnings(world, scatter, &warned).await?;
+        let notes = of_text(notes, described.warnings);
         let warnings = u16::try_from(notes.len()).unwrap_or(u16::MAX);
         let status = self.status(route.more_results);
         self.client.put_end(&OkPacket {

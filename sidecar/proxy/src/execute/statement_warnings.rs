@@ -5,6 +5,7 @@
 //! value is of the statement if the statement holds that value.
 
 use memchr::memmem;
+use remora_planner::lexer::{Lexer, SqlMode};
 
 use super::row_numbers::row_number;
 use crate::session::Note;
@@ -21,6 +22,9 @@ pub(super) struct PartNotes {
 /// Division by zero comes once for each row.
 const OF_ROWS: [u16; 1] = [1365];
 
+/// Deprecated syntax, functions and character sets.
+const OF_FORMS: [u16; 4] = [1287, 1681, 3719, 3720];
+
 /// The warnings of the whole. `sql` is the statement if all its values stand in it; a prepared
 /// one may have had the quoted value as a parameter.
 pub(super) fn of_statement(mut parts: Vec<PartNotes>, sql: Option<&[u8]>) -> Vec<Note> {
@@ -31,9 +35,8 @@ pub(super) fn of_statement(mut parts: Vec<PartNotes>, sql: Option<&[u8]>) -> Vec
             .map(|part| take(&mut part.notes, &note))
             .collect();
         let branches = parts.iter().map(|part| part.branches.max(1));
-        let of_a_row = sql.is_some_and(|sql| {
-            quoted(&note.message).is_some_and(|value| memmem::find(sql, value).is_none())
-        });
+        let of_a_row =
+            sql.is_some_and(|sql| quoted(&note.message).is_some_and(|value| !holds(sql, value)));
         let once = match of_a_row {
             true => None,
             false => once_each(&note, counts.iter().copied().zip(branches)),
@@ -42,6 +45,30 @@ pub(super) fn of_statement(mut parts: Vec<PartNotes>, sql: Option<&[u8]>) -> Vec
         whole.extend(std::iter::repeat_n(note, count));
     }
     whole
+}
+
+/// Whether a literal of the statement holds the value.
+fn holds(sql: &[u8], value: &[u8]) -> bool {
+    Lexer::new(sql, SqlMode::default())
+        .any(|token| token.kind.is_literal() && memmem::find(token.text(sql), value).is_some())
+}
+
+/// What MySQL says when it reads a statement: of deprecated forms. A part may hold a form more
+/// often than the client's text, so that `prepared` counts: what MySQL said of that.
+pub(super) fn of_text(notes: Vec<Note>, prepared: u16) -> Vec<Note> {
+    let of_form = |note: &Note| OF_FORMS.contains(&note.code);
+    let Some(first) = notes.iter().find(|note| of_form(note)).cloned() else {
+        return notes;
+    };
+    if prepared == 0 || notes.iter().any(|note| of_form(note) && *note != first) {
+        return notes;
+    }
+    let all = notes.len();
+    let others: Vec<Note> = notes.into_iter().filter(|note| *note != first).collect();
+    // What it said of constants is among the others.
+    let said = usize::from(prepared).saturating_sub(others.len()).max(1);
+    let count = said.min(all - others.len());
+    std::iter::repeat_n(first, count).chain(others).collect()
 }
 
 /// The value that could not be converted, as the text quotes it.
@@ -119,6 +146,14 @@ mod tests {
         assert_eq!(whole(&[(16, 1287, 16), (16, 1287, 16)]), 1);
         assert_eq!(whole(&[(2, 1287, 4), (1, 1287, 2)]), 2);
         assert_eq!(whole(&[(1, 1292, 2), (1, 1292, 1)]), 2);
+    }
+
+    #[test]
+    fn a_form_is_said_as_often_as_of_the_clients_text() {
+        let (form, constant) = (notes(1287, 3), notes(1292, 1));
+        assert_eq!(of_text(form.clone(), 1).len(), 1);
+        assert_eq!(of_text([form.clone(), constant].concat(), 2).len(), 2);
+        assert_eq!(of_text(form, 0).len(), 3);
     }
 
     #[test]
