@@ -43,7 +43,7 @@ SHOW COLLATION LIKE $['utf8mb4_bin'|'utf8mb4_0900_ai_ci'];
 -- ## Metadata
 SELECT TABLE_SCHEMA, TABLE_NAME, ENGINE FROM information_schema.tables WHERE TABLE_SCHEMA = 'shop' AND TABLE_NAME = ${'item'|'note'};
 SELECT COLUMN_NAME, DATA_TYPE, IS_NULLABLE FROM information_schema.columns WHERE TABLE_SCHEMA = 'shop' AND TABLE_NAME = ${'country'|'item'} ORDER BY ORDINAL_POSITION;
-SELECT SCHEMA_NAME FROM information_schema.schemata WHERE SCHEMA_NAME LIKE ${'shop%'|'remora%'};
+SELECT SCHEMA_NAME FROM information_schema.schemata WHERE SCHEMA_NAME LIKE ${'shop%'|'mysql%'};
 SELECT id AS a, name AS `b c`, price, id + 1, 'x', NULL FROM item WHERE id = ${1|2};
 SELECT i.*, 1 AS one FROM item i WHERE id < ${0|1};
 SELECT * FROM item;

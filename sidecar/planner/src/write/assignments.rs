@@ -33,6 +33,14 @@ pub(super) fn check_on_duplicate(
     table: &Table,
     from: usize,
 ) -> Result<bool, Refusal> {
+    let one_schema = table.sharded().is_none_or(|sharded| sharded.slots == 1);
+    if !one_schema && names_a_database(source, from) {
+        return Err(Refusal::unsupported(format!(
+            "a column that ON DUPLICATE KEY UPDATE names with its database is not supported for \
+             {}; name it with its table alone",
+            table.name
+        )));
+    }
     let mut keeps_answer = false;
     for (start, end) in source.list(from, source.len()) {
         let equal = (start..end).find(|token| source.kind(*token) == Some(TokenKind::Equal));
@@ -53,6 +61,13 @@ pub(super) fn check_on_duplicate(
         }
     }
     Ok(keeps_answer)
+}
+
+/// Whether a name of three parts stands behind `from`: a column with its database, which is
+/// not the one where the physical table lives.
+fn names_a_database(source: &Source<'_>, from: usize) -> bool {
+    let dot = |token: usize| source.kind(token) == Some(TokenKind::Dot);
+    (from..source.len()).any(|token| dot(token) && dot(token + 2))
 }
 
 /// Whether the tokens are the column itself, or LAST_INSERT_ID of it.

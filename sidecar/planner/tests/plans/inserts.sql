@@ -50,6 +50,7 @@ INSERT INTO orders SELECT * FROM note
 INSERT INTO orders (id) VALUES ((SELECT MAX(id) FROM note))
 INSERT INTO note SELECT * FROM orders
 INSERT INTO orders (id) VALUES (1) ON DUPLICATE KEY UPDATE id = 5
+INSERT INTO orders (id) VALUES (1) ON DUPLICATE KEY UPDATE shop.orders.customer = 'a'
 INSERT INTO country (code) VALUES ('DE')
 INSERT INTO country (code, number) VALUES (UUID(), 1)
 INSERT INTO orders PARTITION (p0) (id) VALUES (1)
