@@ -52,8 +52,8 @@ pub fn accounts<'a>(
                 // To make the schemas of new physical tables, and to see columns' types in
                 // INFORMATION_SCHEMA without reading a row.
                 "CREATE, REFERENCES ON *.*",
-                // To lease blocks of sequences.
-                "SELECT, INSERT, UPDATE ON `remora`.`sequence`",
+                // To lease blocks of sequences, and to begin them again with their tables.
+                "SELECT, INSERT, UPDATE, DELETE ON `remora`.`sequence`",
                 // To check that the rows are where the manifest says.
                 "SELECT ON `remora`.`layout`",
             ],
