@@ -27,7 +27,11 @@ const DATABASE: &str = "user";
 /// The rows that each table gets.
 const ROWS: i64 = 12;
 /// What has no single right answer, or speaks of the server and not of the rows.
-const UNFIT: [&str; 24] = [
+const UNFIT: [&str; 26] = [
+    // Known differences in the number of warnings, which docs/sql.md tells: AVG of texts, and a
+    // literal that each row converts anew.
+    "avg(foo)",
+    "case user.col when 'foo'",
     "limit",
     "now(",
     "rand(",
