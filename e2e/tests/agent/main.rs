@@ -202,7 +202,8 @@ async fn a_fresh_server_becomes_what_was_ordered() -> Result<()> {
     let _sidecar = pod.sidecar("agent")?;
     // mysqld's container starts after this probe, and the operator may wait for the pod.
     until("/startup", async || {
-        Ok(ensure!(pod.probe("/startup").await? == 200))
+        ensure!(pod.probe("/startup").await? == 200);
+        Ok(())
     })
     .await?;
     ensure!(
@@ -395,7 +396,8 @@ async fn a_sidecar_serves_without_the_operator_and_refuses_an_older_epoch() -> R
     drop(sidecar);
     let _sidecar = pod.sidecar("application")?;
     until("/ready", async || {
-        Ok(ensure!(pod.probe("/ready").await? == 200))
+        ensure!(pod.probe("/ready").await? == 200);
+        Ok(())
     })
     .await?;
     let mut client = by_tcp(pod.gateway, "app", "app-secret").await?;
