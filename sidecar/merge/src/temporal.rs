@@ -2,6 +2,8 @@
 
 /// Microseconds in a second.
 const MICROS: i64 = 1_000_000;
+/// MySQL's longest TIME, 838:59:59, has this many whole days. More would not fit 64 bits.
+const MOST_DAYS: i64 = 34;
 
 /// A DATE, DATETIME or TIMESTAMP as text.
 pub(crate) fn date_of_text(text: &[u8]) -> Option<i64> {
@@ -49,6 +51,9 @@ pub(crate) fn time_of_binary(value: &[u8]) -> Option<i64> {
         return None;
     }
     let days = (1..5).rev().fold(0, |days, at| days * 256 + number(at));
+    if days > MOST_DAYS {
+        return None;
+    }
     let clock = ((days * 24 + number(5)) * 60 + number(6)) * 60 + number(7);
     let sign = if number(0) == 0 { 1 } else { -1 };
     Some(sign * (clock * MICROS + micros(value, 8)))
@@ -193,5 +198,7 @@ mod tests {
         }
         assert_eq!(date_of_binary(&[1, 2, 3]), None);
         assert_eq!(time_of_binary(&[1, 2, 3]), None);
+        assert_eq!(time_of_binary(&[0, 35, 0, 0, 0, 0, 0, 0]), None);
+        assert_eq!(time_of_binary(&[0, 255, 255, 255, 255, 0, 0, 0]), None);
     }
 }
