@@ -62,7 +62,9 @@ enum Command {
 /// What a probe asks.
 #[derive(Clone, Copy, Debug, Eq, PartialEq, ValueEnum)]
 enum Question {
-    /// Does mysqld answer?
+    /// Does mysqld answer? The startup probe: until then no other is asked.
+    Started,
+    /// Would a restart of the container help? Only when mysqld runs and does not answer.
     Live,
     /// Does it answer, and is it not fenced?
     Ready,

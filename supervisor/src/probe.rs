@@ -56,12 +56,16 @@ pub(crate) fn probe(
         return match question {
             Question::Ready => Err(ProbeError::Fenced),
             // The supervisor does what the fence asks; to restart it would change nothing.
-            Question::Live => Ok(()),
+            Question::Started | Question::Live => Ok(()),
         };
     }
     // Connecting to a Unix socket does not wait unless the backlog is full, which a frozen
     // server reaches after 151 connections; then the kubelet's own time-out ends the probe.
-    let stream = UnixStream::connect(run_dir.socket())?;
+    let stream = match UnixStream::connect(run_dir.socket()) {
+        Ok(stream) => stream,
+        Err(error) if question == Question::Live && nobody_listens(&error) => return Ok(()),
+        Err(error) => return Err(error.into()),
+    };
     let mut conversation = Conversation {
         stream,
         deadline: Instant::now() + timeout,
@@ -79,6 +83,15 @@ pub(crate) fn probe(
         Err(error) => Err(error),
         Ok(server) => conversation.ping(&server),
     }
+}
+
+/// mysqld is not there: it crashed, or recovers. The supervisor is at it, and kills that come in
+/// step with the probes must not add up to a restart of the container with its back-off.
+fn nobody_listens(error: &io::Error) -> bool {
+    matches!(
+        error.kind(),
+        io::ErrorKind::NotFound | io::ErrorKind::ConnectionRefused
+    )
 }
 
 struct Conversation {
@@ -146,5 +159,54 @@ impl Conversation {
         } else {
             Ok(left)
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::{fs, os::unix::net::UnixListener};
+
+    use super::*;
+
+    const PATIENCE: Duration = Duration::from_millis(100);
+
+    fn ask(run_dir: &RunDir, question: Question) -> Result<(), ProbeError> {
+        probe(run_dir, question, PATIENCE)
+    }
+
+    #[test]
+    fn a_mysqld_that_is_being_started_again_is_live_but_neither_started_nor_ready() {
+        let folder = tempfile::tempdir().unwrap();
+        let run = RunDir::new(folder.path().to_owned());
+        assert!(ask(&run, Question::Live).is_ok(), "no socket");
+        assert!(ask(&run, Question::Started).is_err());
+        assert!(ask(&run, Question::Ready).is_err());
+
+        drop(UnixListener::bind(run.socket()).unwrap());
+        assert!(ask(&run, Question::Live).is_ok(), "a stale socket");
+        assert!(ask(&run, Question::Started).is_err());
+        assert!(ask(&run, Question::Ready).is_err());
+    }
+
+    #[test]
+    fn a_frozen_mysqld_whose_kernel_accepts_is_not_live() {
+        let folder = tempfile::tempdir().unwrap();
+        let run = RunDir::new(folder.path().to_owned());
+        let _frozen = UnixListener::bind(run.socket()).unwrap();
+        for question in [Question::Live, Question::Started, Question::Ready] {
+            assert!(matches!(ask(&run, question), Err(ProbeError::Silent(_))));
+        }
+    }
+
+    #[test]
+    fn a_fenced_instance_is_live_and_not_ready() {
+        let folder = tempfile::tempdir().unwrap();
+        let run = RunDir::new(folder.path().to_owned());
+        fs::write(run.fence(), b"epoch 7").unwrap();
+        assert!(ask(&run, Question::Live).is_ok());
+        assert!(matches!(
+            ask(&run, Question::Ready),
+            Err(ProbeError::Fenced)
+        ));
     }
 }

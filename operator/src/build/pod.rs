@@ -136,10 +136,10 @@ fn mysql(cluster: &ShardingCluster, images: &Images, shard: u16) -> Container {
         startup_probe: Some(Probe {
             period_seconds: Some(1),
             failure_threshold: Some(STARTUP_PROBES),
-            ..probe("live", 2)
+            ..probe("started", 2)
         }),
-        // A server that hangs for a minute is ended; one that crashed is already being
-        // started again by its supervisor.
+        // A server that hangs for a minute is ended. One that crashed is live: its supervisor is
+        // starting it again.
         liveness_probe: Some(Probe {
             period_seconds: Some(10),
             failure_threshold: Some(6),
