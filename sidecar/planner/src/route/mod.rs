@@ -6,6 +6,7 @@
 mod analysis;
 mod conditions;
 mod eval;
+mod from;
 mod joins;
 mod membership;
 mod scope;

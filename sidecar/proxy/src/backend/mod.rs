@@ -5,14 +5,16 @@ mod connect;
 mod connection;
 mod error;
 mod exchange;
+mod login;
 mod socket;
 mod statements;
 mod table;
 
 pub(crate) use call::{Call, Described};
-pub(crate) use connect::{BackendConnector, Login};
+pub(crate) use connect::BackendConnector;
 pub(crate) use connection::Backend;
 pub(crate) use error::BackendError;
 pub(crate) use exchange::{Ended, Exchange};
+pub(crate) use login::Login;
 pub(crate) use socket::connect_socket;
 pub(crate) use table::{Row, Table};
