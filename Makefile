@@ -15,10 +15,10 @@ BUILD := $(CARGO) build --locked --profile $(PROFILE) -p remora-sidecar -p remor
 PROGRAMS := $${CARGO_TARGET_DIR:-target}/$(PROFILE)
 endif
 
-.PHONY: help demo demo-local test images push clean-up fuzz bench audit lint unit tools cluster
+.PHONY: help demo demo-local test images push clean-up fuzz test-mutations bench audit lint unit tools cluster
 
 help: ## what can be made
-	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' Makefile
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-15s %s\n", $$1, $$2 }' Makefile
 
 demo: tools ## Kubernetes, Remora and an application on two MySQL shards, then a prompt to try
 	@$(BUILD) && $(PROGRAMS)/demo
@@ -49,6 +49,9 @@ unit: ## unit and golden tests
 
 fuzz: ## five minutes of every fuzz target: make fuzz FUZZ_SECONDS=300
 	@e2e/fuzz/run "$${FUZZ_SECONDS:-300}"
+
+test-mutations: tools ## breaks the data plane in one place at a time; the differential test must notice
+	@e2e/mutations/run
 
 bench: tools ## the load test and sysbench, beside the peers; writes bench/RESULTS.md
 	@bench/run
