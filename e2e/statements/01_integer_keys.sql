@@ -99,3 +99,12 @@ SELECT id FROM item WHERE name LIKE ${'%one'|'minus%'} ORDER BY id;
 SELECT id FROM item WHERE id + 0 = ${1|2};
 SELECT id FROM item WHERE id = ${1|2} AND name = 'o' || 'ne' ORDER BY id;
 SELECT id FROM item WHERE (id, name) = (${1|2}, ${'one'|'two'});
+
+-- ## Version comments
+SELECT id FROM item WHERE id = ${1|2} /*!80000 AND 1 = 1 */;
+SELECT id FROM item WHERE id = ${1|2} /*!80000 AND name = 'no such name' */ ;
+SELECT id FROM item WHERE id = ${1|2} /*!99999 AND 1 = 0 */;
+/*!50003 SELECT id FROM item WHERE id = ${1|2} */;
+SELECT /*!40001 SQL_NO_CACHE */ id FROM item WHERE id = ${1|2};
+UPDATE item SET stock = stock WHERE id = ${1|2} /*! AND 1 = 1 */;
+DELETE FROM item WHERE id = ${1|2} /*! AND 1 = 0 */;

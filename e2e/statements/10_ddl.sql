@@ -4,12 +4,12 @@ DROP TABLE IF EXISTS plain_table;
 
 -- ## CREATE TABLE
 -- @once
-CREATE TABLE ddl_table (id BIGINT NOT NULL, name VARCHAR(20) DEFAULT 'x', PRIMARY KEY (id)) COMMENT = 'rows of a test';
+CREATE TABLE ddl_table (id BIGINT NOT NULL, name VARCHAR(20) DEFAULT 'x', PRIMARY KEY (id)) COMMENT = 'rows of a test' /*!50100 ENGINE = InnoDB */ ;
 -- @error 1050
 CREATE TABLE ddl_table (id BIGINT NOT NULL PRIMARY KEY);
 CREATE TABLE IF NOT EXISTS ddl_table (id BIGINT NOT NULL PRIMARY KEY);
 -- @once
-CREATE TABLE plain_table (id INT PRIMARY KEY AUTO_INCREMENT, v INT, KEY (v));
+CREATE TABLE plain_table (id INT PRIMARY KEY AUTO_INCREMENT, v INT, KEY (v)) /*! ENGINE = innodb */ ;
 -- @error 1050
 CREATE TABLE plain_table (id INT);
 SHOW CREATE TABLE ddl_table;
@@ -20,6 +20,10 @@ SELECT * FROM ddl_table ORDER BY id;
 -- ## ALTER TABLE and indexes
 -- @once
 ALTER TABLE ddl_table ADD COLUMN extra INT NULL;
+-- @once
+/*!40000 ALTER TABLE ddl_table DISABLE KEYS */;
+-- @once
+/*!40000 ALTER TABLE ddl_table ENABLE KEYS */;
 SELECT * FROM ddl_table ORDER BY id;
 -- @once
 ALTER TABLE ddl_table ADD INDEX by_name (name), ALTER COLUMN extra SET DEFAULT 5;

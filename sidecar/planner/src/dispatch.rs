@@ -103,7 +103,7 @@ pub(crate) fn plan(
     body: Range<usize>,
     invalid: bool,
 ) -> Result<Made, Refusal> {
-    let source = Source::new(sql, context.sql_mode, body.start);
+    let source = Source::new(sql, context.sql_mode, &body);
     let start = body.start as u32;
     let body = sql.get(body).unwrap_or_default();
     let kind = classify(body, context.sql_mode);
@@ -136,7 +136,7 @@ pub(crate) fn plan(
     let splices = Splices {
         edits: found.edits,
         params: source.params(),
-        end: source.last_end(),
+        end: source.body_end(),
         tables: found.tables,
     };
     let bytes =

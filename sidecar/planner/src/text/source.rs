@@ -1,5 +1,7 @@
 //! A statement and its tokens, as the planner reads them on a miss.
 
+use std::ops::Range;
+
 use crate::lexer::{Lexer, SqlMode, Token, TokenKind, identifier};
 
 use super::{Position, Span};
@@ -19,11 +21,13 @@ pub(crate) struct Source<'a> {
     params_before: Vec<u32>,
     /// Whether some tokens stand in a version comment: such a text cannot be cut.
     pub(crate) version_comment: bool,
+    /// Where the statement ends: behind its last token, or the version comment around that.
+    end: Position,
 }
 
 impl<'a> Source<'a> {
-    /// Reads the tokens of a statement that begins at byte `start`.
-    pub(crate) fn new(sql: &'a [u8], mode: SqlMode, start: usize) -> Self {
+    /// Reads the tokens of a statement that takes the bytes `body` of `sql`.
+    pub(crate) fn new(sql: &'a [u8], mode: SqlMode, body: &Range<usize>) -> Self {
         let mut lexer = Lexer::new(sql, mode);
         let mut source = Self {
             sql,
@@ -33,8 +37,9 @@ impl<'a> Source<'a> {
             literal_ends: Vec::new(),
             params_before: Vec::new(),
             version_comment: false,
+            end: Position::START,
         };
-        let (mut literals, mut literal_end, mut params) = (0, start as u32, 0);
+        let (mut literals, mut literal_end, mut params) = (0, body.start as u32, 0);
         while let Some(token) = lexer.next() {
             source.version_comment |= lexer.version_comment().is_some();
             source.literals_before.push(literals);
@@ -54,6 +59,10 @@ impl<'a> Source<'a> {
         {
             source.tokens.pop();
         }
+        source.end = Position {
+            literals,
+            delta: (body.end as u32).saturating_sub(literal_end),
+        };
         source
     }
 
@@ -151,11 +160,9 @@ impl<'a> Source<'a> {
         }
     }
 
-    /// Where the last token ends.
-    pub(crate) fn last_end(&self) -> Position {
-        self.len()
-            .checked_sub(1)
-            .map_or(Position::START, |last| self.end(last))
+    /// Where the statement ends.
+    pub(crate) fn body_end(&self) -> Position {
+        self.end
     }
 
     /// The range that tokens `from..to` take.
