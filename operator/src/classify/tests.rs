@@ -55,6 +55,31 @@ fn healthy() -> AgentHealth {
     }
 }
 
+#[test]
+fn a_layout_that_rows_forbid_is_not_accepted_and_the_shards_serve_on() {
+    let cluster = shop();
+    let mut seen = settled(&cluster);
+    let reason = "spec.tables[note]: the table is there and not sharded";
+    for shard in [0, 1] {
+        seen.agents.get_mut(&shard).unwrap().refused_layout = reason.to_owned();
+    }
+    let verdict = decide(&cluster, &seen);
+    let accepted = &verdict.status.conditions[0];
+    assert_eq!(
+        (
+            accepted.type_.as_str(),
+            accepted.status.as_str(),
+            accepted.reason.as_str()
+        ),
+        ("Accepted", "False", "RowsInTheWay")
+    );
+    assert_eq!(
+        accepted.message,
+        format!("{reason}; until then the tables stay as they were")
+    );
+    assert_eq!(verdict.status.ready_shards, cluster.spec.shards);
+}
+
 /// Everything as it should be.
 fn settled(cluster: &ShardingCluster) -> Observations {
     Observations {
