@@ -21,7 +21,7 @@ const LONGEST_REASON: usize = 200;
 pub enum Action {
     /// Apply an object that is missing or was made from another manifest.
     Apply(Box<Object>),
-    /// Remove a ConfigMap that no pod mounts.
+    /// Remove a ConfigMap that no pod mounts, or a NetworkPolicy that nobody asks for.
     Delete(ObjectKey),
     /// Give the pod's sidecar another image, which restarts that container alone.
     PatchSidecar {
@@ -155,14 +155,21 @@ fn applies(wanted: Wanted<'_>, seen: &Observations) -> Vec<Action> {
         .collect()
 }
 
-/// Old my.cnf maps that no pod mounts any more.
+/// Old my.cnf maps that no pod mounts any more, and a NetworkPolicy that the chart no longer asks
+/// for.
 fn garbage(names: &Names, objects: &[Object], seen: &Observations) -> Vec<Action> {
     let prefix = names.my_cnf("");
+    let goes = |key: &ObjectKey| match key.kind {
+        Kind::ConfigMap => {
+            key.name.starts_with(&prefix) && !seen.pods.values().any(|pod| pod.my_cnf == key.name)
+        }
+        Kind::NetworkPolicy => key.name == names.gateway(),
+        _ => false,
+    };
     seen.objects
         .keys()
-        .filter(|key| key.kind == Kind::ConfigMap && key.name.starts_with(&prefix))
+        .filter(|key| goes(key))
         .filter(|key| !objects.iter().any(|object| object.key() == **key))
-        .filter(|key| !seen.pods.values().any(|pod| pod.my_cnf == key.name))
         .map(|key| Action::Delete(key.clone()))
         .collect()
 }

@@ -13,6 +13,7 @@ fn objects(cluster: &ShardingCluster) -> Vec<Object> {
         ca: String::new(),
         log_format: "json".to_owned(),
         image_pull_policy: "IfNotPresent".to_owned(),
+        network_policy: false,
     };
     build::objects(cluster, &images(), &site)
 }
@@ -53,6 +54,18 @@ fn healthy() -> AgentHealth {
         least_epoch: 1,
         ..AgentHealth::default()
     }
+}
+
+#[test]
+fn a_network_policy_that_is_no_longer_asked_for_goes() {
+    let cluster = shop();
+    let mut seen = settled(&cluster);
+    let key = ObjectKey {
+        kind: Kind::NetworkPolicy,
+        name: "shop".to_owned(),
+    };
+    seen.objects.insert(key.clone(), None);
+    assert_eq!(decide(&cluster, &seen).actions, [Action::Delete(key)]);
 }
 
 #[test]

@@ -44,6 +44,7 @@ fn operator_among(fake: &Fake, namespaces: Store<PartialObjectMeta<Namespace>>) 
             ca: "CA".to_owned(),
             log_format: "json".to_owned(),
             image_pull_policy: "IfNotPresent".to_owned(),
+            network_policy: false,
         },
         authority: Arc::new(Authority::generate("test").unwrap()),
         images: images(),
