@@ -3,7 +3,7 @@
 //! Every shard holds the document in `remora.layout`. Whoever serves a manifest compares: a
 //! manifest that would look for rows where they are not is refused, also without Kubernetes.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
@@ -38,6 +38,31 @@ enum TableLayout {
     },
 }
 
+/// What a shard answers to a layout that is wanted.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub struct Admission {
+    /// What the shard should hold from now on.
+    pub document: LayoutDocument,
+    /// The tables that stay as they were, and why with the remedy.
+    pub refused: BTreeMap<String, String>,
+}
+
+impl Admission {
+    /// The refused tables as fields of the manifest.
+    #[must_use]
+    pub fn errors(&self) -> Vec<FieldError> {
+        let error = |(name, reason): (&String, &String)| FieldError {
+            path: table_path(name),
+            reason: reason.clone(),
+        };
+        self.refused.iter().map(error).collect()
+    }
+}
+
+fn table_path(name: &str) -> String {
+    format!("spec.tables[{name}]")
+}
+
 impl LayoutDocument {
     /// The layout that `spec` asks for.
     #[must_use]
@@ -69,13 +94,43 @@ impl LayoutDocument {
         }
     }
 
-    /// The document that the shards should hold after `self`, which they hold, when `wanted` is
-    /// served. Tables may be added. A table that is gone from the manifest is remembered, so
-    /// that it cannot come back with another layout over its old rows.
-    ///
-    /// # Errors
-    /// The fields of the manifest in which `wanted` contradicts the rows on the shards.
-    pub fn admit(&self, wanted: &Self) -> Result<Self, Vec<FieldError>> {
+    /// The same without tables: what servers hold on which Remora never laid out any.
+    #[must_use]
+    pub fn without_tables(&self) -> Self {
+        self.with_tables(|_| false)
+    }
+
+    /// The same with those tables of which `keep` holds.
+    #[must_use]
+    pub fn with_tables(&self, keep: impl Fn(&str) -> bool) -> Self {
+        let mut document = self.clone();
+        document.tables.retain(|name, _| keep(name));
+        document
+    }
+
+    /// The tables that only one of `self` and `wanted` names. [`Self::admit`] has to know which
+    /// of them the shard has.
+    pub fn changed<'a>(&'a self, wanted: &'a Self) -> impl Iterator<Item = &'a str> {
+        let only = |one: &'a Self, other: &'a Self| {
+            let names = one.tables.keys().map(String::as_str);
+            names.filter(move |name| !other.tables.contains_key(*name))
+        };
+        only(self, wanted).chain(only(wanted, self))
+    }
+
+    /// Whether `self`, which a shard holds, says of each table of `wanted` what that says.
+    #[must_use]
+    pub fn covers(&self, wanted: &Self) -> bool {
+        wanted
+            .tables
+            .iter()
+            .all(|(name, layout)| self.tables.get(name) == Some(layout))
+    }
+
+    /// The fields of the manifest in which `wanted` contradicts the rows that are laid out as
+    /// `self` says, on whatever shard.
+    #[must_use]
+    pub fn contradictions(&self, wanted: &Self) -> Vec<FieldError> {
         let mut errors = Vec::new();
         let mut differs = |path: String, held: String, remedy: &str| {
             errors.push(FieldError {
@@ -104,15 +159,71 @@ impl LayoutDocument {
         }
         for (name, layout) in &wanted.tables {
             if let Some(held) = self.tables.get(name).filter(|held| *held != layout) {
-                differs(format!("spec.tables[{name}]"), held.describe(), remedy);
+                differs(table_path(name), held.describe(), remedy);
             }
         }
+        errors
+    }
+
+    /// What `shard`, which holds `self`, should hold when `wanted` is served. `there` are those
+    /// of the [changed](Self::changed) tables that it has.
+    ///
+    /// Tables may be added where no rows are in the way: one that is there already was not
+    /// sharded, so all its rows are on the first shard. A table may be taken out once it is
+    /// dropped: until then its rows are spread, and whoever took it for one that is not sharded
+    /// would find those of one shard. The first shard decides both, since it alone has tables
+    /// that are not sharded. The others remember what they still have, so that it cannot come
+    /// back with another layout.
+    ///
+    /// # Errors
+    /// [`Self::contradictions`].
+    pub fn admit(
+        &self,
+        wanted: &Self,
+        shard: u16,
+        there: &BTreeSet<String>,
+    ) -> Result<Admission, Vec<FieldError>> {
+        let errors = self.contradictions(wanted);
         if !errors.is_empty() {
             return Err(errors);
         }
-        let mut merged = self.clone();
-        merged.tables.extend(wanted.tables.clone());
-        Ok(merged)
+        let mut admission = Admission {
+            document: self.clone(),
+            refused: BTreeMap::new(),
+        };
+        let decides = shard == 0;
+        for (name, layout) in &wanted.tables {
+            if decides && !self.tables.contains_key(name) && there.contains(name) {
+                let reason = format!(
+                    "the table is there and not sharded, with all its rows on shard 0; take it out \
+                     of spec.tables, or RENAME it, and copy its rows into the sharded table of \
+                     its name (database {:?})",
+                    self.database
+                );
+                admission.refused.insert(name.clone(), reason);
+            } else {
+                admission
+                    .document
+                    .tables
+                    .insert(name.clone(), layout.clone());
+            }
+        }
+        for (name, held) in &self.tables {
+            if wanted.tables.contains_key(name) {
+                continue;
+            }
+            if !there.contains(name) {
+                admission.document.tables.remove(name);
+            } else if decides {
+                let reason = format!(
+                    "the manifest no longer names the table, whose rows are laid out for {}; put \
+                     it back, and DROP the table before it is taken out",
+                    held.describe()
+                );
+                admission.refused.insert(name.clone(), reason);
+            }
+        }
+        Ok(admission)
     }
 
     /// SHA-256 over the document's canonical JSON, in hexadecimal.
@@ -198,19 +309,65 @@ mod tests {
         );
     }
 
-    #[test]
-    fn a_table_may_be_added_and_is_remembered_when_it_goes() {
-        let mut small = shop();
-        let payment = small.tables.remove(1);
-        let held = LayoutDocument::of(&small);
-        let grown = held.admit(&LayoutDocument::of(&shop())).unwrap();
-        assert_eq!(grown, LayoutDocument::of(&shop()));
-        assert_eq!(grown.admit(&held).unwrap(), grown);
+    fn names(names: &[&str]) -> BTreeSet<String> {
+        names.iter().map(|name| (*name).to_owned()).collect()
+    }
 
+    /// The example's layout without its second table, with it, and that table's name.
+    fn small_and_whole() -> (LayoutDocument, LayoutDocument, String) {
+        let mut small = shop();
+        let payment = small.tables.remove(1).name;
+        (
+            LayoutDocument::of(&small),
+            LayoutDocument::of(&shop()),
+            payment,
+        )
+    }
+
+    #[test]
+    fn a_table_may_be_added_and_stays_as_it_was_laid_out() {
+        let (held, whole, payment) = small_and_whole();
+        for shard in [0, 1] {
+            let admission = held.admit(&whole, shard, &names(&[])).unwrap();
+            assert_eq!(admission.document, whole);
+            assert!(admission.refused.is_empty());
+        }
         let mut moved = shop();
         moved.tables[1].sharding.as_mut().unwrap().key = vec!["id".to_owned()];
-        let errors = grown.admit(&LayoutDocument::of(&moved)).unwrap_err();
-        assert_eq!(errors[0].path, format!("spec.tables[{}]", payment.name));
+        let moved = LayoutDocument::of(&moved);
+        let errors = whole.admit(&moved, 0, &names(&[])).unwrap_err();
+        assert_eq!(errors[0].path, format!("spec.tables[{payment}]"));
+    }
+
+    #[test]
+    fn a_table_that_is_there_without_being_sharded_is_not_taken_for_a_sharded_one() {
+        let (held, whole, payment) = small_and_whole();
+        assert_eq!(held.changed(&whole).collect::<Vec<_>>(), [&payment]);
+        let admission = held.admit(&whole, 0, &names(&[&payment])).unwrap();
+        assert_eq!(admission.document, held);
+        let errors = admission.errors();
+        assert_eq!(errors[0].path, format!("spec.tables[{payment}]"));
+        assert!(errors[0].reason.contains("RENAME it"), "{}", errors[0]);
+        // Another shard cannot have one: this is a physical table of a sidecar that was faster.
+        let admission = held.admit(&whole, 1, &names(&[&payment])).unwrap();
+        assert_eq!(admission.document, whole);
+    }
+
+    #[test]
+    fn a_table_is_taken_out_once_it_is_dropped() {
+        let (small, held, payment) = small_and_whole();
+        let admission = held.admit(&small, 0, &names(&[&payment])).unwrap();
+        assert_eq!(admission.document, held);
+        let errors = admission.errors();
+        assert_eq!(errors[0].path, format!("spec.tables[{payment}]"));
+        assert!(errors[0].reason.contains("put it back"), "{}", errors[0]);
+        let elsewhere = held.admit(&small, 1, &names(&[&payment])).unwrap();
+        assert_eq!(
+            (elsewhere.document, elsewhere.refused.len()),
+            (held.clone(), 0)
+        );
+        let dropped = held.admit(&small, 0, &names(&[])).unwrap();
+        assert_eq!((dropped.document, dropped.refused.len()), (small, 0));
     }
 
     #[test]
@@ -219,7 +376,7 @@ mod tests {
         let mut other = shop();
         other.shards = 3;
         other.database = "mall".to_owned();
-        let errors = held.admit(&LayoutDocument::of(&other)).unwrap_err();
+        let errors = held.contradictions(&LayoutDocument::of(&other));
         let paths: Vec<_> = errors.iter().map(|error| error.path.as_str()).collect();
         assert_eq!(paths, ["spec.shards", "spec.database"]);
         assert!(errors[0].reason.contains("laid out for 2"), "{}", errors[0]);

@@ -18,6 +18,6 @@ mod validate;
 
 pub use cluster::*;
 pub use crd::{crd, crd_yaml};
-pub use fingerprint::{LayoutDocument, layout_fingerprint};
+pub use fingerprint::{Admission, LayoutDocument, layout_fingerprint};
 pub use topology::*;
 pub use validate::{FieldError, validate};

@@ -27,6 +27,9 @@ pub struct AgentHealth {
     /// The lowest epoch that the shard takes: that of its layout row; one more when the row was
     /// written for another UID, since a cluster that is made again starts above the old one.
     pub least_epoch: u64,
+    /// What of the ordered layout the rows forbid, by the manifest's fields; empty: nothing. The
+    /// shard serves the layout that it holds.
+    pub refused_layout: String,
 }
 
 impl Health {
@@ -58,6 +61,7 @@ impl Health {
                 bootstrapped: agent.bootstrapped,
                 reason: agent.reason.clone(),
                 least_epoch: agent.least_epoch,
+                refused_layout: agent.refused_layout.clone(),
             }),
         }
     }
@@ -83,6 +87,7 @@ impl From<proto::ReportRequest> for Health {
                 bootstrapped: agent.bootstrapped,
                 reason: agent.reason,
                 least_epoch: agent.least_epoch,
+                refused_layout: agent.refused_layout,
             }),
         }
     }

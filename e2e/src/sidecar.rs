@@ -47,8 +47,7 @@ impl Sidecar {
         port: u16,
         admin: u16,
     ) -> Result<Self> {
-        let config = folder.join("remora.yaml");
-        fs::write(&config, configuration(manifest, shards)?)?;
+        let config = configure(folder, manifest, shards)?;
         let mut command = Command::new(program("remora-sidecar", "REMORA_SIDECAR")?);
         command
             .args(["run", "--config"])
@@ -127,6 +126,16 @@ impl Sidecar {
     pub fn leave_running(self) -> u32 {
         self.process.leave_running()
     }
+}
+
+/// Writes the configuration file into `folder`, from where a running sidecar takes it too.
+///
+/// # Errors
+/// If it cannot be written.
+pub fn configure(folder: &Path, manifest: &Value, shards: &[u16]) -> Result<PathBuf> {
+    let config = folder.join("remora.yaml");
+    fs::write(&config, configuration(manifest, shards)?)?;
+    Ok(config)
 }
 
 /// The two documents of the sidecar's configuration file.

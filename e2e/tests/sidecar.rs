@@ -8,7 +8,7 @@ use mysql_async::prelude::Queryable as _;
 use mysql_async::{Conn, Error, Row, TxOpts};
 use remora_e2e::mysql::{MysqlRoot, MysqlServer, login};
 use remora_e2e::shards::LocalShards;
-use remora_e2e::sidecar::Sidecar;
+use remora_e2e::sidecar::{Sidecar, configure};
 use serde_json::{Value, json};
 
 /// Two shards, eight tables each, with either way to make keys.
@@ -262,6 +262,72 @@ async fn another_layout_on_the_same_rows_is_refused() -> Result<()> {
                 "rows are served by a layout that they were not written with"
             );
             Ok(())
+        }
+    }
+}
+
+#[tokio::test]
+async fn a_table_with_rows_becomes_a_sharded_one_only_once_it_is_out_of_the_way() -> Result<()> {
+    const CREATE: &str = "CREATE TABLE note (id BIGINT NOT NULL PRIMARY KEY, v INT)";
+    let (shards, mut running) = started().await?;
+    running.query_drop(CREATE).await?;
+    running
+        .query_drop("INSERT INTO note VALUES (1, 1), (2, 2), (3, 3)")
+        .await?;
+    let mut wanted = manifest();
+    let note = json!({
+        "name": "note",
+        "sharding": {"key": ["id"], "algorithm": {"hash": {}}},
+    });
+    if let Some(tables) = wanted["spec"]["tables"].as_array_mut() {
+        tables.push(note);
+    }
+    let ports: Vec<u16> = shards.servers.iter().map(MysqlServer::port).collect();
+    configure(shards.folder.path(), &wanted, &ports)?;
+    let log = shards.folder.path().join("sidecar.log");
+    until("the sidecar refuses", async || {
+        let log = std::fs::read_to_string(&log)?;
+        ensure!(log.contains("spec.tables[note]"), "{log}");
+        Ok(())
+    })
+    .await?;
+    let count = "SELECT COUNT(*) FROM note";
+    ensure!(running.query_first(count).await? == Some(3_u64));
+
+    let folder = tempfile::tempdir()?;
+    let fresh = Sidecar::start(folder.path(), &wanted, &ports).await?;
+    let mut other = connect(fresh.port()).await?;
+    other.query_drop("SELECT * FROM ticket").await?;
+    let (code, text) = error_of(&mut other, count).await?;
+    ensure!(
+        code == 1235 && text.contains("not sharded"),
+        "{code} {text}"
+    );
+
+    running.query_drop("DROP TABLE note").await?;
+    until("the table is made", async || {
+        Ok(other.query_drop(CREATE).await?)
+    })
+    .await?;
+    let rows: Vec<String> = (1..=20).map(|id| format!("({id}, 0)")).collect();
+    other
+        .query_drop(format!("INSERT INTO note VALUES {}", rows.join(", ")))
+        .await?;
+    until("all rows by the first sidecar", async || {
+        let found: Option<u64> = running.query_first(count).await?;
+        ensure!(found == Some(20), "{found:?}");
+        Ok(())
+    })
+    .await
+}
+
+async fn until(what: &str, mut attempt: impl AsyncFnMut() -> Result<()>) -> Result<()> {
+    let deadline = Instant::now() + Duration::from_secs(20);
+    loop {
+        match attempt().await {
+            Ok(()) => return Ok(()),
+            Err(error) if Instant::now() > deadline => return Err(error).context(what.to_owned()),
+            Err(_) => tokio::time::sleep(Duration::from_millis(100)).await,
         }
     }
 }

@@ -1,8 +1,13 @@
 //! The accounts of a MySQL server, and what each may do.
 //!
 //! Tried on 9.7.4 with `partial_revokes=ON`, which the operator sets. Under it `_` and `%` in
-//! a schema's name are no wildcards, so rights on all physical schemas are global rights.
+//! a schema's name are no wildcards, escaped or not: each stands for itself. A right that an
+//! application has on all physical schemas is a global one.
 
+use std::collections::BTreeSet;
+
+use remora_crds::ShardingClusterSpec;
+use remora_crds::layout::{self, Slot};
 use remora_discovery::Account;
 
 use crate::build::SystemPasswords;
@@ -20,44 +25,31 @@ pub const PROBE: &str = "remora_probe";
 const APPLICATION: &str = "SELECT, INSERT, UPDATE, DELETE, CREATE, DROP, REFERENCES, INDEX, \
      ALTER, CREATE TEMPORARY TABLES, LOCK TABLES, EXECUTE, CREATE VIEW, SHOW VIEW, CREATE \
      ROUTINE, ALTER ROUTINE, EVENT, TRIGGER";
-/// Not there: the schemas with the passwords' hashes, and with Remora's own rows.
+/// Where it may not: the schemas with the passwords' hashes, and with Remora's own rows.
 const CLOSED_SCHEMAS: [&str; 2] = ["mysql", "remora"];
+/// What an application may not in `sys`, which it may read and call: MySQL has no other copy.
+const CHANGES: &str = "INSERT, UPDATE, DELETE, CREATE, DROP, REFERENCES, INDEX, ALTER, CREATE \
+     TEMPORARY TABLES, LOCK TABLES, CREATE VIEW, CREATE ROUTINE, ALTER ROUTINE, EVENT, TRIGGER";
 
-/// All accounts of a MySQL server, given the passwords of `users`.
+/// All accounts of a MySQL server of the cluster of `spec`, given the passwords of `users`.
 #[must_use]
 pub fn accounts<'a>(
+    spec: &ShardingClusterSpec,
     system: &SystemPasswords,
     users: impl IntoIterator<Item = (&'a str, &'a str)>,
 ) -> Vec<Account> {
-    let own = |name: &str, host: &str, password: &str, grants: &[&str]| Account {
+    let own = |name: &str, host: &str, password: &str, grants: Vec<String>| Account {
         name: name.to_owned(),
         password: password.to_owned(),
         host: host.to_owned(),
-        grants: grants.iter().map(|grant| (*grant).to_owned()).collect(),
+        grants,
         revokes: Vec::new(),
     };
+    let everything = ["ALL ON *.*", "GRANT OPTION ON *.*"].map(str::to_owned);
     let mut accounts = vec![
-        own(
-            AGENT,
-            "localhost",
-            &system.agent,
-            &["ALL ON *.*", "GRANT OPTION ON *.*"],
-        ),
-        own(PROBE, "localhost", "", &[]),
-        own(
-            SIDECAR,
-            "%",
-            &system.sidecar,
-            &[
-                // To make the schemas of new physical tables, and to see columns' types in
-                // INFORMATION_SCHEMA without reading a row.
-                "CREATE, REFERENCES ON *.*",
-                // To lease blocks of sequences, and to begin them again with their tables.
-                "SELECT, INSERT, UPDATE, DELETE ON `remora`.`sequence`",
-                // To check that the rows are where the manifest says.
-                "SELECT ON `remora`.`layout`",
-            ],
-        ),
+        own(AGENT, "localhost", &system.agent, everything.into()),
+        own(PROBE, "localhost", "", Vec::new()),
+        own(SIDECAR, "%", &system.sidecar, of_sidecar(spec)),
     ];
     accounts.extend(users.into_iter().map(|(name, password)| {
         Account {
@@ -67,15 +59,44 @@ pub fn accounts<'a>(
             grants: vec![format!("{APPLICATION} ON *.*")],
             revokes: CLOSED_SCHEMAS
                 .map(|schema| format!("{APPLICATION} ON `{schema}`.*"))
-                .into(),
+                .into_iter()
+                .chain([format!("{CHANGES} ON `sys`.*")])
+                .collect(),
         }
     }));
     accounts
 }
 
+/// The rights of the sidecars' own account: none on a row of a table of the manifest, and none
+/// to make anything, since the agents make the schemas.
+fn of_sidecar(spec: &ShardingClusterSpec) -> Vec<String> {
+    // Each table's columns are looked up in its first physical schema.
+    let schemas: BTreeSet<_> = spec
+        .tables
+        .iter()
+        .filter_map(|table| table.sharding.as_ref())
+        .map(|sharding| {
+            layout::schema(&spec.database, spec.tables_per_shard(sharding), Slot(0)).to_string()
+        })
+        .chain([spec.database.clone()])
+        .collect();
+    let see = schemas.iter().map(|schema| {
+        // REFERENCES shows columns' types in INFORMATION_SCHEMA without a right to read a row.
+        format!("REFERENCES ON `{}`.*", schema.replace('`', "``"))
+    });
+    let own = [
+        // To lease blocks of sequences, and to begin them again with their tables.
+        "SELECT, INSERT, UPDATE, DELETE ON `remora`.`sequence`",
+        // To check that the rows are where the manifest says.
+        "SELECT ON `remora`.`layout`",
+    ];
+    see.chain(own.map(str::to_owned)).collect()
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::fixtures::shop;
 
     #[test]
     fn what_each_account_may_do_is_listed() {
@@ -83,7 +104,7 @@ mod tests {
             sidecar: "s".to_owned(),
             agent: "a".to_owned(),
         };
-        let listed: Vec<_> = accounts(&system, [("app", "p")])
+        let listed: Vec<_> = accounts(&shop().spec, &system, [("app", "p")])
             .iter()
             .flat_map(|account| {
                 let name = format!("{}@{}", account.name, account.host);

@@ -3,6 +3,7 @@
 use k8s_openapi::NamespaceResourceScope;
 use k8s_openapi::api::apps::v1::StatefulSet;
 use k8s_openapi::api::core::v1::{ConfigMap, Pod, Secret, Service};
+use k8s_openapi::api::networking::v1::NetworkPolicy;
 use k8s_openapi::api::policy::v1::PodDisruptionBudget;
 use kube::api::{Api, DeleteParams, EvictParams, Patch, PatchParams};
 use kube::{Client, Resource, ResourceExt};
@@ -10,7 +11,7 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::json;
 
-use crate::build::{Object, ObjectKey, SIDECAR_CONTAINER};
+use crate::build::{Kind, Object, ObjectKey, SIDECAR_CONTAINER};
 use crate::classify::Action;
 use crate::names::{CLUSTER, CLUSTER_NAMESPACE, Names, OPERATOR};
 
@@ -52,7 +53,10 @@ impl<'a> Actor<'a> {
     pub async fn act(&self, action: &Action) -> Result<(), ActError> {
         match action {
             Action::Apply(object) => self.apply(object).await,
-            Action::Delete(key) => self.delete_config_map(key).await,
+            Action::Delete(key) if key.kind == Kind::NetworkPolicy => {
+                self.delete::<NetworkPolicy>(key).await
+            }
+            Action::Delete(key) => self.delete::<ConfigMap>(key).await,
             Action::PatchSidecar { pod, image } => self.patch_sidecar(pod, image).await,
             Action::Evict { pod } => self.evict(pod).await,
         }
@@ -71,6 +75,7 @@ impl<'a> Actor<'a> {
             Object::PodDisruptionBudget(object) => {
                 self.apply_one::<PodDisruptionBudget>(object, key).await
             }
+            Object::NetworkPolicy(object) => self.apply_one::<NetworkPolicy>(object, key).await,
             Object::StatefulSet(object) => self.apply_one::<StatefulSet>(object, key).await,
         }
     }
@@ -101,8 +106,14 @@ impl<'a> Actor<'a> {
         Ok(())
     }
 
-    async fn delete_config_map(&self, key: &ObjectKey) -> Result<(), ActError> {
-        let api: Api<ConfigMap> = self.api();
+    async fn delete<K>(&self, key: &ObjectKey) -> Result<(), ActError>
+    where
+        K: Resource<Scope = NamespaceResourceScope, DynamicType = ()>
+            + Clone
+            + DeserializeOwned
+            + std::fmt::Debug,
+    {
+        let api: Api<K> = self.api();
         match api.delete(&key.name, &DeleteParams::default()).await {
             Ok(_) => Ok(()),
             Err(error) if is(&error, 404) => Ok(()),

@@ -1,5 +1,7 @@
 //! From what is wanted and what is there to what to do: a pure function.
 
+use std::collections::BTreeSet;
+
 use k8s_openapi::jiff::Timestamp;
 use remora_crds::{
     ConditionType, FieldError, Images, LayoutDocument, ShardStatus, ShardingCluster,
@@ -19,7 +21,7 @@ const LONGEST_REASON: usize = 200;
 pub enum Action {
     /// Apply an object that is missing or was made from another manifest.
     Apply(Box<Object>),
-    /// Remove a ConfigMap that no pod mounts.
+    /// Remove a ConfigMap that no pod mounts, or a NetworkPolicy that nobody asks for.
     Delete(ObjectKey),
     /// Give the pod's sidecar another image, which restarts that container alone.
     PatchSidecar {
@@ -122,7 +124,7 @@ pub fn classify(wanted: Wanted<'_>, seen: &Observations, now: Timestamp) -> Verd
         shards,
         ..before
     };
-    let findings = findings(&status, restart.as_deref());
+    let findings = findings(&status, &refused(seen), restart.as_deref());
     let changed = settle(cluster, &mut status, findings, now);
     Verdict {
         actions,
@@ -153,14 +155,21 @@ fn applies(wanted: Wanted<'_>, seen: &Observations) -> Vec<Action> {
         .collect()
 }
 
-/// Old my.cnf maps that no pod mounts any more.
+/// Old my.cnf maps that no pod mounts any more, and a NetworkPolicy that the chart no longer asks
+/// for.
 fn garbage(names: &Names, objects: &[Object], seen: &Observations) -> Vec<Action> {
     let prefix = names.my_cnf("");
+    let goes = |key: &ObjectKey| match key.kind {
+        Kind::ConfigMap => {
+            key.name.starts_with(&prefix) && !seen.pods.values().any(|pod| pod.my_cnf == key.name)
+        }
+        Kind::NetworkPolicy => key.name == names.gateway(),
+        _ => false,
+    };
     seen.objects
         .keys()
-        .filter(|key| key.kind == Kind::ConfigMap && key.name.starts_with(&prefix))
+        .filter(|key| goes(key))
         .filter(|key| !objects.iter().any(|object| object.key() == **key))
-        .filter(|key| !seen.pods.values().any(|pod| pod.my_cnf == key.name))
         .map(|key| Action::Delete(key.clone()))
         .collect()
 }
@@ -256,7 +265,19 @@ fn trouble(was: Option<&ShardStatus>, seen: &Observations, shard: u16) -> Option
     Some(reason)
 }
 
-fn findings(status: &ShardingClusterStatus, restart: Option<&str>) -> Vec<Finding> {
+/// What of the manifest's layout the rows forbid, as the agents report it. Their shards go on
+/// with the layout that they have.
+fn refused(seen: &Observations) -> String {
+    let reasons: BTreeSet<_> = seen
+        .agents
+        .values()
+        .map(|agent| agent.refused_layout.as_str())
+        .filter(|reason| !reason.is_empty())
+        .collect();
+    reasons.into_iter().collect::<Vec<_>>().join("; ")
+}
+
+fn findings(status: &ShardingClusterStatus, refused: &str, restart: Option<&str>) -> Vec<Finding> {
     let down: Vec<_> = status.shards.iter().filter(|shard| !shard.ready).collect();
     let text = |shards: &[&ShardStatus]| {
         let shards = shards
@@ -278,9 +299,13 @@ fn findings(status: &ShardingClusterStatus, restart: Option<&str>) -> Vec<Findin
     vec![
         Finding {
             type_: ConditionType::Accepted,
-            holds: true,
-            reason: "Valid",
-            message: "the manifest makes sense".to_owned(),
+            holds: refused.is_empty(),
+            reason: some(refused.is_empty(), ("Valid", "RowsInTheWay")),
+            message: if refused.is_empty() {
+                "the manifest makes sense".to_owned()
+            } else {
+                format!("{refused}; until then the tables stay as they were")
+            },
         },
         Finding {
             type_: ConditionType::Available,

@@ -1,8 +1,9 @@
 //! Copies of users' Secrets in the namespaces that `spec.access` grants: a pod can take
 //! environment variables from Secrets of its own namespace only.
 
-use std::collections::{BTreeMap, BTreeSet, HashMap};
-use std::sync::{Mutex, PoisonError};
+mod record;
+
+use std::collections::{BTreeMap, BTreeSet};
 
 use k8s_openapi::api::core::v1::Secret;
 use kube::api::{Api, DeleteParams, Patch, PatchParams, Preconditions};
@@ -12,13 +13,18 @@ use remora_crds::ShardingCluster;
 use crate::access::{Applicant, granted_users};
 use crate::act::{ActError, is};
 use crate::build::{self, Kind, Object, ObjectKey, stamp};
-use crate::names::{CLUSTER, CLUSTER_NAMESPACE, Names, OPERATOR};
+use crate::names::{CLUSTER, CLUSTER_NAMESPACE, Names, OPERATOR, RETAINED};
 use crate::secrets::{ClusterSecrets, SecretError};
+use crate::watched::Watched;
+
+pub use record::Copies;
+
+/// A namespace, and a user whose Secret is copied into it.
+pub type Copy = (String, String);
 
 /// The users whose Secrets belong into a namespace with these labels: those granted to any of
 /// its service accounts.
-#[must_use]
-pub fn granted(
+fn granted(
     cluster: &ShardingCluster,
     namespace: &str,
     labels: &BTreeMap<String, String>,
@@ -52,10 +58,7 @@ pub fn granted(
 }
 
 /// Brings the Secrets of `users` into `namespace`.
-///
-/// # Errors
-/// [`SecretError`]: the apiserver's answer, or a Secret of somebody else's.
-pub async fn copy(
+async fn copy(
     client: &Client,
     cluster: &ShardingCluster,
     secrets: &ClusterSecrets,
@@ -97,33 +100,82 @@ pub async fn copy(
     Ok(())
 }
 
-/// A namespace, and a user whose Secret is copied into it.
-pub type Copy = (String, String);
-
-/// The copies of each cluster, as its last round left them. A new leader does not know them.
-#[derive(Debug, Default)]
-pub struct Copies(Mutex<HashMap<Names, BTreeSet<Copy>>>);
-
-impl Copies {
-    /// Replaces what is known, and gives what was known.
-    pub fn replace(&self, names: &Names, copies: BTreeSet<Copy>) -> Option<BTreeSet<Copy>> {
-        let mut known = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        known.insert(names.clone(), copies)
+/// Brings the copies of a cluster's Secrets to where they are granted, and removes them from
+/// where they no longer are. A namespace that refuses its copy does not hold the cluster up: a
+/// pod there waits for the Secret, and says so.
+///
+/// # Errors
+/// [`SecretError`]: where the copies are cannot be read or noted, so none is made.
+pub async fn settle(
+    client: &Client,
+    cluster: &ShardingCluster,
+    secrets: &ClusterSecrets,
+    watched: &Watched,
+    copies: &Copies,
+) -> Result<(), SecretError> {
+    let names = build::names(cluster);
+    let known = copies.of(client, &names).await?;
+    let (mut granted, mut by_namespace) = (BTreeSet::new(), Vec::new());
+    for (namespace, labels) in watched.namespaces() {
+        let users = self::granted(cluster, &namespace, &labels);
+        granted.extend(users.iter().map(|user| (namespace.clone(), user.clone())));
+        by_namespace.push((namespace, users));
     }
+    // Noted before they are made: whoever leads next finds them.
+    let all: BTreeSet<_> = known.union(&granted).cloned().collect();
+    copies.note(client, &names, all).await?;
+    for (namespace, users) in &by_namespace {
+        if let Err(error) = copy(client, cluster, secrets, namespace, users).await {
+            tracing::warn!(namespace, %error, "cannot copy a user's Secret");
+        }
+    }
+    let mut left = granted.clone();
+    for copy in known.difference(&granted) {
+        if let Err(error) = withdraw(client, &names, copy).await {
+            tracing::warn!(namespace = copy.0, %error, "cannot withdraw a user's Secret");
+            left.insert(copy.clone());
+        }
+    }
+    copies.note(client, &names, left).await
+}
+
+/// Removes the copies of clusters that are gone. Nothing holds a deletion up until then: the
+/// operator may be gone too, and does it when it is back.
+///
+/// # Errors
+/// [`SecretError`]; the next time tries again.
+pub async fn sweep(client: &Client, watched: &Watched, copies: &Copies) -> Result<(), SecretError> {
+    for (names, noted) in record::all(client, watched.scope()).await? {
+        if watched.has(&names) || is_there(client, &names).await? {
+            continue;
+        }
+        for copy in &noted {
+            withdraw(client, &names, copy).await?;
+        }
+        copies.forget(client, &names).await?;
+    }
+    Ok(())
+}
+
+/// Whether the apiserver has the cluster: one that was just made may not have been watched yet.
+async fn is_there(client: &Client, names: &Names) -> Result<bool, SecretError> {
+    let api: Api<ShardingCluster> = Api::namespaced(client.clone(), &names.namespace);
+    let found = api.get_metadata_opt(&names.cluster).await;
+    let found = found.map_err(|source| SecretError::Copies {
+        source: Box::new(source),
+    })?;
+    Ok(found.is_some_and(|cluster| cluster.metadata.deletion_timestamp.is_none()))
 }
 
 /// Removes the copy of a user's Secret from a namespace that is no longer granted it. Only a
 /// copy of this cluster's is touched.
-///
-/// # Errors
-/// [`SecretError::Api`].
-pub async fn withdraw(
+async fn withdraw(
     client: &Client,
     names: &Names,
     (namespace, user): &Copy,
 ) -> Result<(), SecretError> {
     let api: Api<Secret> = Api::namespaced(client.clone(), namespace);
-    let name = names.user_secret(user);
+    let name = names.user_secret_in(namespace, user);
     let failed = |source| SecretError::Api {
         name: format!("{namespace}/{name}"),
         source: Box::new(source),
@@ -151,9 +203,12 @@ pub async fn withdraw(
 
 fn copy_of(names: &Names, database: &str, namespace: &str, user: &str, password: &str) -> Object {
     let mut secret = build::user_secret(names, database, user, password);
+    secret.metadata.name = Some(names.user_secret_in(namespace, user));
     secret.metadata.namespace = Some(namespace.to_owned());
     let labels = secret.metadata.labels.get_or_insert_default();
     labels.insert(CLUSTER_NAMESPACE.to_owned(), names.namespace.clone());
+    // A copy opens no data: it goes with its cluster.
+    labels.remove(RETAINED);
     Object::from(secret).stamped()
 }
 

@@ -72,7 +72,7 @@ impl Held {
             self.writes.push(format!("{method} {path}"));
         }
         match *method {
-            Method::GET if query.contains("labelSelector") => (200, self.list(path)),
+            Method::GET if query.contains("labelSelector") => (200, self.list(path, query)),
             Method::GET => match self.objects.get(path) {
                 Some(object) => (200, object.clone()),
                 None => failure(404, "NotFound"),
@@ -98,6 +98,9 @@ impl Held {
                 None => failure(404, "NotFound"),
             },
             Method::PUT => self.replace_status(path.trim_end_matches("/status"), &body),
+            _ if path.ends_with("/status") => {
+                self.merge_status(path.trim_end_matches("/status"), &body)
+            }
             _ => {
                 self.objects.insert(path.to_owned(), body.clone());
                 (200, body)
@@ -105,18 +108,42 @@ impl Held {
         }
     }
 
-    fn list(&self, path: &str) -> Value {
-        let prefix = format!("{path}/");
+    /// The objects of one namespace, or of all, that have a label, or one with a value.
+    fn list(&self, path: &str, query: &str) -> Value {
+        let selector = query.split("labelSelector=").nth(1).unwrap_or_default();
+        let selector = selector.split('&').next().unwrap_or_default();
+        let selector = selector.replace("%2F", "/").replace("%3D", "=");
+        let (label, value) = match selector.split_once('=') {
+            Some((label, value)) => (label, Some(value)),
+            None => (selector.as_str(), None),
+        };
+        let (group, kind) = path.rsplit_once('/').unwrap();
+        let (prefix, kind) = (format!("{group}/"), format!("/{kind}/"));
         let items: Vec<_> = self
             .objects
             .iter()
             .filter(|(path, object)| {
+                let found = &object["metadata"]["labels"][label];
                 path.starts_with(&prefix)
-                    && object["metadata"]["labels"]["remora.dev/cluster"] == "shop"
+                    && path.contains(&kind)
+                    && value.map_or(!found.is_null(), |value| found == value)
             })
             .map(|(_, object)| object.clone())
             .collect();
         json!({"kind": "List", "apiVersion": "v1", "metadata": {}, "items": items})
+    }
+
+    /// A merge patch of fields of the status.
+    fn merge_status(&mut self, path: &str, body: &Value) -> (u16, Value) {
+        let Some(object) = self.objects.get(path) else {
+            return failure(404, "NotFound");
+        };
+        let mut merged = object.clone();
+        for (field, value) in body["status"].as_object().into_iter().flatten() {
+            merged["status"][field] = value.clone();
+        }
+        merged["metadata"]["resourceVersion"] = body["metadata"]["resourceVersion"].clone();
+        self.replace_status(path, &merged)
     }
 
     fn replace_status(&mut self, path: &str, body: &Value) -> (u16, Value) {

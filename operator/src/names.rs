@@ -10,6 +10,8 @@ pub const CLUSTER: &str = "remora.dev/cluster";
 pub const SHARD: &str = "remora.dev/shard";
 /// On copies of Secrets in other namespaces: the cluster's namespace.
 pub const CLUSTER_NAMESPACE: &str = "remora.dev/cluster-namespace";
+/// On the ConfigMaps that say where copies of Secrets are.
+pub const COPIES: &str = "remora.dev/copies";
 /// On what outlives its `ShardingCluster`, because data cannot be read without it.
 pub const RETAINED: &str = "remora.dev/retained";
 /// Opt-in of pods to injection; MySQL pods say "false", since they bring their own sidecar.
@@ -123,6 +125,24 @@ impl Names {
     #[must_use]
     pub fn user_secret(&self, user: &str) -> String {
         format!("{}-{user}", self.cluster)
+    }
+
+    /// The Secret of an application's user as it is called in `namespace`: elsewhere than at the
+    /// cluster it is a copy. Dots are in no name of a namespace, a cluster or a user, so copies
+    /// from different clusters, and the Secrets of a cluster that lives there, never meet.
+    #[must_use]
+    pub fn user_secret_in(&self, namespace: &str, user: &str) -> String {
+        if namespace == self.namespace {
+            self.user_secret(user)
+        } else {
+            format!("{}.{}.{user}", self.namespace, self.cluster)
+        }
+    }
+
+    /// The ConfigMap that says where copies of users' Secrets are.
+    #[must_use]
+    pub fn copies(&self) -> String {
+        format!("{}-remora-copies", self.cluster)
     }
 
     /// The ConfigMap with my.cnf, named by its content: a pod keeps the one it started with.

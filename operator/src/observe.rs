@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 
 use k8s_openapi::api::apps::v1::StatefulSet;
 use k8s_openapi::api::core::v1::{ConfigMap, Pod, Service};
+use k8s_openapi::api::networking::v1::NetworkPolicy;
 use k8s_openapi::api::policy::v1::PodDisruptionBudget;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use kube::api::{Api, ListParams};
@@ -76,6 +77,10 @@ pub async fn observe(
     note(
         Kind::PodDisruptionBudget,
         list::<PodDisruptionBudget>(client, names).await?,
+    );
+    note(
+        Kind::NetworkPolicy,
+        list::<NetworkPolicy>(client, names).await?,
     );
     note(Kind::StatefulSet, list::<StatefulSet>(client, names).await?);
     let pods: Api<Pod> = Api::namespaced(client.clone(), &names.namespace);

@@ -1,13 +1,14 @@
 //! One round for one cluster: observe, classify, act, tell.
 
-use std::collections::{BTreeSet, HashMap};
+mod invalid;
+
+use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Condition;
 use k8s_openapi::jiff::Timestamp;
 use kube::api::{Api, PostParams};
-use kube::core::error_boundary::InvalidObject;
 use kube::runtime::controller::Action as Next;
 use kube::runtime::events::{Event, EventType, Recorder};
 use kube::{Client, Resource, ResourceExt};
@@ -27,6 +28,7 @@ use crate::observe::observe;
 use crate::reports::Reports;
 use crate::secrets::{self, ClusterSecrets, SecretError};
 use crate::watched::{Guarded, Watched};
+use invalid::not_understood;
 
 /// A cluster that serves is looked at this often besides the watches: an agent that falls
 /// silent wakes nobody.
@@ -55,7 +57,7 @@ pub struct Context {
     /// Namespaces, for copies of Secrets.
     pub watched: Arc<Watched>,
     /// Where copies of Secrets are.
-    pub copies: Copies,
+    pub copies: Arc<Copies>,
     /// When everything of a cluster was applied last.
     pub refreshes: Refreshes,
     /// Counters.
@@ -84,9 +86,6 @@ pub enum ReconcileError {
     /// The apiserver's answer.
     #[error(transparent)]
     Api(Box<kube::Error>),
-    /// A newer CRD let in what this version does not understand. What runs goes on.
-    #[error("this version does not understand the manifest: {0}")]
-    Foreign(Box<InvalidObject>),
     /// A step failed.
     #[error(transparent)]
     Act(#[from] ActError),
@@ -110,8 +109,10 @@ pub async fn reconcile(
     context: Arc<Context>,
 ) -> Result<Next, ReconcileError> {
     context.metrics.rounds.inc();
-    let invalid = |error: &InvalidObject| ReconcileError::Foreign(Box::new(error.clone()));
-    let cluster = cluster.0.as_ref().map_err(invalid)?;
+    let cluster = match &cluster.0 {
+        Ok(cluster) => cluster,
+        Err(invalid) => return again_if_changed(not_understood(invalid, &context).await),
+    };
     if cluster.metadata.deletion_timestamp.is_some() {
         return Ok(Next::await_change());
     }
@@ -119,7 +120,11 @@ pub async fn reconcile(
         names: build::names(cluster),
         context: &context,
     };
-    match round.run(cluster).await {
+    again_if_changed(round.run(cluster).await)
+}
+
+fn again_if_changed(outcome: Result<Next, ReconcileError>) -> Result<Next, ReconcileError> {
+    match outcome {
         Err(ReconcileError::Api(error)) if is(&error, 409) => {
             // Somebody changed the cluster meanwhile; the watch brings the newer one.
             Ok(Next::requeue(Duration::from_millis(500)))
@@ -200,7 +205,7 @@ impl Round<'_> {
                 self.tell(cluster, &verdict).await?;
                 return Err(error.into());
             }
-            SecretError::Api { .. } => return Err(error.into()),
+            SecretError::Api { .. } | SecretError::Copies { .. } => return Err(error.into()),
         };
         let text = error.to_string();
         let reason = text
@@ -210,32 +215,12 @@ impl Round<'_> {
         self.reject(cluster, &[FieldError { path, reason }]).await
     }
 
-    /// Copies users' Secrets to where they are granted, and removes them from where they no
-    /// longer are. A namespace that refuses its copy does not hold the cluster up: a pod there waits for
-    /// the Secret, and says so.
     async fn copy_secrets(&self, cluster: &ShardingCluster, secrets: &ClusterSecrets) {
-        let client = &self.context.client;
-        let (mut granted, mut possible) = (BTreeSet::new(), BTreeSet::new());
-        for (namespace, labels) in self.context.watched.namespaces() {
-            let users = copies::granted(cluster, &namespace, &labels);
-            if let Err(error) = copies::copy(client, cluster, secrets, &namespace, &users).await {
-                tracing::warn!(namespace, %error, "cannot copy a user's Secret");
-            }
-            let all = cluster.spec.users.iter().map(|user| user.name.clone());
-            possible.extend(all.map(|user| (namespace.clone(), user)));
-            granted.extend(users.into_iter().map(|user| (namespace.clone(), user)));
+        let (client, watched) = (&self.context.client, &self.context.watched);
+        let copies = &self.context.copies;
+        if let Err(error) = copies::settle(client, cluster, secrets, watched, copies).await {
+            tracing::warn!(cluster = %self.names.cluster, %error, "cannot copy users' Secrets");
         }
-        let known = self.context.copies.replace(&self.names, granted.clone());
-        // A new leader looks everywhere, once.
-        let mut failed = BTreeSet::new();
-        for copy in known.unwrap_or(possible).difference(&granted) {
-            if let Err(error) = copies::withdraw(client, &self.names, copy).await {
-                tracing::warn!(namespace = copy.0, %error, "cannot withdraw a user's Secret");
-                failed.insert(copy.clone());
-            }
-        }
-        granted.extend(failed);
-        self.context.copies.replace(&self.names, granted);
     }
 
     /// Before anything is made, the status says with which images and from which epoch on.

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
 
 use futures::StreamExt;
 use futures::stream::FuturesUnordered;
@@ -20,7 +21,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::ca_bundle::CaBundle;
 use crate::certificates::{self, Authority, CertificateError, ServingCertificate, StoreError};
-use crate::copies::Copies;
+use crate::copies::{self, Copies};
 use crate::directory;
 use crate::injector::SidecarOptions;
 use crate::lease::Election;
@@ -33,6 +34,10 @@ use crate::settings::Settings;
 use crate::watched::{Guarded, Scope, Watched};
 use crate::webhook::{self, Webhook};
 
+/// How often it is looked for what deleted clusters left, besides when one changes.
+const SWEEP: Duration = Duration::from_secs(300);
+/// Changes come in crowds, and each look lists ConfigMaps.
+const SWEEP_REST: Duration = Duration::from_secs(5);
 /// Clusters that are reconciled at once: each round waits for the apiserver most of the time.
 const CONCURRENCY: u16 = 8;
 
@@ -202,8 +207,10 @@ impl Operator {
                 self.settings.injector(),
                 self.authority.certificate_pem(),
             );
+            let copies = Arc::new(Copies::default());
             tokio::select! {
-                () = self.reconcile_all() => {}
+                () = self.reconcile_all(copies.clone()) => {}
+                () = self.sweep(&copies) => {}
                 () = bundle.keep() => {}
                 _ = leading.wait_for(|leads| !*leads) => {}
                 () = stop.cancelled() => {}
@@ -212,7 +219,22 @@ impl Operator {
         }
     }
 
-    async fn reconcile_all(&self) {
+    /// Removes what deleted clusters left in other namespaces: a deletion starts no round.
+    async fn sweep(&self, copies: &Copies) {
+        let mut changes = self.watched.changes();
+        loop {
+            if let Err(error) = copies::sweep(&self.client, &self.watched, copies).await {
+                tracing::warn!(%error, "cannot withdraw copies of Secrets");
+            }
+            tokio::select! {
+                // Never an end: the sender lives as long as `self`.
+                _ = changes.changed() => tokio::time::sleep(SWEEP_REST).await,
+                () = tokio::time::sleep(SWEEP) => {}
+            }
+        }
+    }
+
+    async fn reconcile_all(&self, copies: Arc<Copies>) {
         let reporter = Reporter {
             controller: OPERATOR.to_owned(),
             instance: Some(self.settings.pod_name.clone()),
@@ -225,7 +247,7 @@ impl Operator {
             recorder: Recorder::new(self.client.clone(), reporter),
             reports: self.reports.clone(),
             watched: self.watched.clone(),
-            copies: Copies::default(),
+            copies,
             refreshes: Refreshes::default(),
             metrics: self.metrics.clone(),
         });

@@ -43,6 +43,13 @@ pub enum SecretError {
         #[source]
         source: Box<kube::Error>,
     },
+    /// The apiserver's answer.
+    #[error("where copies of Secrets are cannot be read or noted: {source}")]
+    Copies {
+        /// The answer.
+        #[source]
+        source: Box<kube::Error>,
+    },
     /// A Secret that the manifest names is not there, or lacks the key.
     #[error("{path}: Secret {name} has no key {key}; create it")]
     Missing {

@@ -2,7 +2,7 @@
 
 use std::net::SocketAddr;
 
-use clap::{Args, ValueEnum};
+use clap::{ArgAction, Args, ValueEnum};
 use remora_crds::Images;
 
 use crate::build::Site;
@@ -56,6 +56,14 @@ pub struct Settings {
     /// When the kubelet pulls images of ours.
     #[arg(long, env = "REMORA_IMAGE_PULL_POLICY", default_value = "IfNotPresent")]
     pub image_pull_policy: String,
+    /// Make a NetworkPolicy for each cluster.
+    #[arg(
+        long,
+        env = "REMORA_NETWORK_POLICY",
+        action = ArgAction::Set,
+        default_value_t = false
+    )]
+    pub network_policy: bool,
     /// The DNS domain of the Kubernetes cluster.
     #[arg(long, env = "REMORA_CLUSTER_DOMAIN", default_value = "cluster.local")]
     pub cluster_domain: String,
@@ -130,6 +138,7 @@ impl Settings {
             ca: ca.to_owned(),
             log_format: self.log_format.name().to_owned(),
             image_pull_policy: self.image_pull_policy.clone(),
+            network_policy: self.network_policy,
         }
     }
 }

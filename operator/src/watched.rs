@@ -7,6 +7,7 @@ use std::sync::Arc;
 
 use futures::StreamExt;
 use k8s_openapi::api::core::v1::Namespace;
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use kube::Client;
 use kube::Resource;
 use kube::api::{Api, PartialObjectMeta};
@@ -119,6 +120,12 @@ impl Watched {
         })
     }
 
+    /// Which namespaces the operator looks after.
+    #[must_use]
+    pub fn scope(&self) -> &Scope {
+        &self.scope
+    }
+
     /// Until everything was listed once.
     pub async fn ready(&self) {
         for store in &self.clusters {
@@ -141,6 +148,32 @@ impl Watched {
             .as_ref()
             .ok()
             .map(|cluster| Arc::new(cluster.clone()))
+    }
+
+    /// Whether the cluster is there and not on its way out, understood or not.
+    #[must_use]
+    pub fn has(&self, names: &Names) -> bool {
+        self.alive()
+            .any(|metadata| is(&metadata, &names.namespace, &names.cluster))
+    }
+
+    /// The name of the only cluster of a namespace; none, if there is none or several.
+    #[must_use]
+    pub fn only_cluster(&self, namespace: &str) -> Option<String> {
+        let mut found = self
+            .alive()
+            .filter(|metadata| metadata.namespace.as_deref() == Some(namespace));
+        match (found.next(), found.next()) {
+            (Some(only), None) => only.name,
+            _ => None,
+        }
+    }
+
+    /// Metadata of the clusters that are not on their way out.
+    fn alive(&self) -> impl Iterator<Item = ObjectMeta> {
+        let all = self.clusters.iter().flat_map(Store::state);
+        all.map(|cluster| cluster.meta().clone())
+            .filter(|metadata| metadata.deletion_timestamp.is_none())
     }
 
     /// The labels of a namespace; none, if there is none.
@@ -169,6 +202,10 @@ impl Watched {
     pub fn changes(&self) -> watch::Receiver<()> {
         self.changed.subscribe()
     }
+}
+
+fn is(metadata: &ObjectMeta, namespace: &str, name: &str) -> bool {
+    metadata.namespace.as_deref() == Some(namespace) && metadata.name.as_deref() == Some(name)
 }
 
 async fn keep<K>(

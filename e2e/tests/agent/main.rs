@@ -1,6 +1,8 @@
 //! A sidecar as a MySQL pod has it: gateway, and agent of a mysqld that was just initialised.
 
+mod layout;
 mod operator;
+mod orders;
 
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
@@ -11,95 +13,11 @@ use anyhow::{Context as _, Result, bail, ensure};
 use mysql_async::prelude::Queryable as _;
 use mysql_async::{Conn, OptsBuilder};
 use operator::Operator;
-use remora_crds::{LayoutDocument, ShardingClusterSpec};
-use remora_discovery::{Account, AgentOrders, Identity, LayoutOrder, Snapshot};
+use orders::snapshot;
 use remora_e2e::mysql::{MysqlRoot, MysqlServer, ServerOptions};
 use remora_e2e::process::{OwnedProcess, free_port};
 use remora_e2e::sidecar::program;
-use serde_json::json;
 use tempfile::TempDir;
-
-const RIGHTS: &str = "SELECT, INSERT, UPDATE, DELETE, CREATE, DROP, REFERENCES, INDEX, ALTER, \
-     CREATE TEMPORARY TABLES, LOCK TABLES, EXECUTE, CREATE VIEW, SHOW VIEW, CREATE ROUTINE, \
-     ALTER ROUTINE, EVENT, TRIGGER";
-
-/// What the operator would order for one shard with `slots` physical tables.
-fn snapshot(port: u16, slots: u16, epoch: u64, users: &[(&str, &str)]) -> Result<Snapshot> {
-    let spec: ShardingClusterSpec = serde_json::from_value(json!({
-        "shards": 1,
-        "database": "shop",
-        "tables": [{
-            "name": "pressure_test",
-            "sharding": {"key": ["id"], "algorithm": {"hash": {}}, "tablesPerShard": slots},
-            "generatedKey": {"column": "id", "type": "Sequence"},
-        }],
-    }))?;
-    let credentials: Vec<_> = users
-        .iter()
-        .map(|(name, password)| json!({"name": name, "password": password}))
-        .collect();
-    let topology = serde_json::from_value(json!({
-        "apiVersion": "remora.dev/v1alpha1",
-        "kind": "Topology",
-        "metadata": {"name": "shop"},
-        "epoch": epoch,
-        "shards": [{"instances": [{"host": "127.0.0.1", "port": port, "role": "Primary"}]}],
-        "users": credentials,
-        "system": {"name": "remora_sidecar", "password": "side'\\car"},
-    }))?;
-    let layout = LayoutDocument::of(&spec);
-    let orders = AgentOrders {
-        shard: 0,
-        accounts: accounts(users),
-        layout: LayoutOrder {
-            cluster_uid: "uid".to_owned(),
-            fingerprint: layout.fingerprint(),
-            document: layout.to_json(),
-        },
-    };
-    Ok(Snapshot {
-        identity: Identity {
-            uid: "uid".to_owned(),
-            epoch,
-            content_hash: String::new(),
-        },
-        namespace: "default".to_owned(),
-        name: "shop".to_owned(),
-        spec,
-        topology,
-        backend_ca: None,
-        agent: Some(orders),
-    }
-    .hashed())
-}
-
-fn accounts(users: &[(&str, &str)]) -> Vec<Account> {
-    let account = |name: &str, host: &str, password: &str, grants: &[&str]| Account {
-        name: name.to_owned(),
-        password: password.to_owned(),
-        host: host.to_owned(),
-        grants: grants.iter().map(|grant| (*grant).to_owned()).collect(),
-        revokes: Vec::new(),
-    };
-    let all = ["ALL ON *.*", "GRANT OPTION ON *.*"];
-    let catalog = [
-        "CREATE, REFERENCES ON *.*",
-        "SELECT, INSERT, UPDATE, DELETE ON `remora`.*",
-    ];
-    let mut accounts = vec![
-        account("remora_agent", "localhost", "ag'ent", &all),
-        account("remora_probe", "localhost", "", &[]),
-        account("remora_sidecar", "%", "side'\\car", &catalog),
-    ];
-    accounts.extend(users.iter().map(|(name, password)| {
-        let mut user = account(name, "%", password, &[&format!("{RIGHTS} ON *.*")]);
-        user.revokes = ["mysql", "remora"]
-            .map(|schema| format!("{RIGHTS} ON `{schema}`.*"))
-            .into();
-        user
-    }));
-    accounts
-}
 
 /// A mysqld without accounts, an operator, and how to start sidecars between them.
 struct Pod {
@@ -248,6 +166,13 @@ async fn a_fresh_server_becomes_what_was_ordered() -> Result<()> {
         "UPDATE remora.sequence SET next = 1",
         "CREATE TABLE remora.t (a INT)",
         "DROP DATABASE remora",
+        "DROP DATABASE sys",
+        "DROP VIEW sys.version",
+        "UPDATE sys.sys_config SET value = 0",
+        "CREATE TABLE sys.t (a INT)",
+        "DROP DATABASE mysql",
+        "DROP DATABASE performance_schema",
+        "CREATE TABLE mysql.t (a INT)",
         "SELECT authentication_string FROM mysql.user",
         "SET GLOBAL max_connections = 1",
         "CREATE USER eve",
@@ -255,6 +180,26 @@ async fn a_fresh_server_becomes_what_was_ordered() -> Result<()> {
         let code = error_of(&mut app, sql).await?;
         ensure!([1044, 1142, 1227].contains(&code), "{sql}: {code}");
     }
+    app.query_drop("SELECT * FROM sys.version").await?;
+
+    let mut sidecar = by_tcp(pod.server.port(), "remora_sidecar", "side'\\car").await?;
+    for sql in [
+        "CREATE DATABASE shop__9999",
+        "CREATE DATABASE mysql_too",
+        "CREATE TABLE shop.t (a INT)",
+        "CREATE TABLE mysql.t (a INT)",
+        "SELECT * FROM other.t",
+        "UPDATE remora.layout SET epoch = 9",
+        "DELETE FROM remora.layout",
+        "DROP TABLE remora.sequence",
+    ] {
+        let code = error_of(&mut sidecar, sql).await?;
+        ensure!([1044, 1142].contains(&code), "{sql}: {code}");
+    }
+    let held: Option<String> = sidecar
+        .query_first("SELECT document FROM remora.layout")
+        .await?;
+    ensure!(held.is_some(), "it reads the layout");
 
     let mut client = until("the gateway", async || {
         by_tcp(pod.gateway, "app", "app-secret").await
@@ -271,6 +216,8 @@ async fn a_fresh_server_becomes_what_was_ordered() -> Result<()> {
         .query("SELECT id FROM pressure_test ORDER BY id")
         .await?;
     ensure!(rows == [1, 2, 3], "{rows:?}");
+    let code = error_of(&mut sidecar, "SELECT * FROM shop__0000.pressure_test").await?;
+    ensure!(code == 1142, "{code}");
     Ok(())
 }
 

@@ -3,6 +3,7 @@
 mod budget;
 mod config;
 mod mycnf;
+mod network;
 mod object;
 mod pod;
 mod secret;
@@ -36,6 +37,8 @@ pub struct Site {
     pub log_format: String,
     /// For images of ours.
     pub image_pull_policy: String,
+    /// Let nobody but sidecars and MySQL pods reach mysqld.
+    pub network_policy: bool,
 }
 
 /// Everything but Secrets, which hold values that are not in the manifest.
@@ -50,6 +53,9 @@ pub fn objects(cluster: &ShardingCluster, images: &Images, site: &Site) -> Vec<O
         service::gateway(&names, &owner).into(),
         budget::budget(&names, &owner).into(),
     ];
+    if site.network_policy {
+        objects.push(network::policy(&names, &owner).into());
+    }
     for shard in 0..cluster.spec.shards {
         objects.push(service::headless(&names, &owner, shard).into());
         let template = pod::template(cluster, &names, images, site, &my_cnf_name, shard);

@@ -4,6 +4,7 @@ use std::fmt;
 
 use k8s_openapi::api::apps::v1::StatefulSet;
 use k8s_openapi::api::core::v1::{ConfigMap, Secret, Service};
+use k8s_openapi::api::networking::v1::NetworkPolicy;
 use k8s_openapi::api::policy::v1::PodDisruptionBudget;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use serde::Serialize;
@@ -22,6 +23,8 @@ pub enum Kind {
     Service,
     /// One server at a time.
     PodDisruptionBudget,
+    /// Who reaches mysqld.
+    NetworkPolicy,
     /// A shard.
     StatefulSet,
 }
@@ -53,6 +56,8 @@ pub enum Object {
     Service(Box<Service>),
     /// One server at a time.
     PodDisruptionBudget(PodDisruptionBudget),
+    /// Who reaches mysqld.
+    NetworkPolicy(NetworkPolicy),
     /// A shard.
     StatefulSet(Box<StatefulSet>),
 }
@@ -81,6 +86,7 @@ impl Object {
             Self::Secret(_) => Kind::Secret,
             Self::Service(_) => Kind::Service,
             Self::PodDisruptionBudget(_) => Kind::PodDisruptionBudget,
+            Self::NetworkPolicy(_) => Kind::NetworkPolicy,
             Self::StatefulSet(_) => Kind::StatefulSet,
         };
         ObjectKey {
@@ -97,6 +103,7 @@ impl Object {
             Self::Secret(object) => &object.metadata,
             Self::Service(object) => &object.metadata,
             Self::PodDisruptionBudget(object) => &object.metadata,
+            Self::NetworkPolicy(object) => &object.metadata,
             Self::StatefulSet(object) => &object.metadata,
         }
     }
@@ -107,6 +114,7 @@ impl Object {
             Self::Secret(object) => &mut object.metadata,
             Self::Service(object) => &mut object.metadata,
             Self::PodDisruptionBudget(object) => &mut object.metadata,
+            Self::NetworkPolicy(object) => &mut object.metadata,
             Self::StatefulSet(object) => &mut object.metadata,
         }
     }
@@ -150,6 +158,12 @@ impl From<Service> for Object {
 impl From<PodDisruptionBudget> for Object {
     fn from(object: PodDisruptionBudget) -> Self {
         Self::PodDisruptionBudget(object)
+    }
+}
+
+impl From<NetworkPolicy> for Object {
+    fn from(object: NetworkPolicy) -> Self {
+        Self::NetworkPolicy(object)
     }
 }
 

@@ -10,6 +10,7 @@ fn site() -> Site {
         ca: "-----BEGIN CERTIFICATE-----\n".to_owned(),
         log_format: "json".to_owned(),
         image_pull_policy: "IfNotPresent".to_owned(),
+        network_policy: true,
     }
 }
 

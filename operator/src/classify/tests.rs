@@ -13,6 +13,7 @@ fn objects(cluster: &ShardingCluster) -> Vec<Object> {
         ca: String::new(),
         log_format: "json".to_owned(),
         image_pull_policy: "IfNotPresent".to_owned(),
+        network_policy: false,
     };
     build::objects(cluster, &images(), &site)
 }
@@ -53,6 +54,43 @@ fn healthy() -> AgentHealth {
         least_epoch: 1,
         ..AgentHealth::default()
     }
+}
+
+#[test]
+fn a_network_policy_that_is_no_longer_asked_for_goes() {
+    let cluster = shop();
+    let mut seen = settled(&cluster);
+    let key = ObjectKey {
+        kind: Kind::NetworkPolicy,
+        name: "shop".to_owned(),
+    };
+    seen.objects.insert(key.clone(), None);
+    assert_eq!(decide(&cluster, &seen).actions, [Action::Delete(key)]);
+}
+
+#[test]
+fn a_layout_that_rows_forbid_is_not_accepted_and_the_shards_serve_on() {
+    let cluster = shop();
+    let mut seen = settled(&cluster);
+    let reason = "spec.tables[note]: the table is there and not sharded";
+    for shard in [0, 1] {
+        seen.agents.get_mut(&shard).unwrap().refused_layout = reason.to_owned();
+    }
+    let verdict = decide(&cluster, &seen);
+    let accepted = &verdict.status.conditions[0];
+    assert_eq!(
+        (
+            accepted.type_.as_str(),
+            accepted.status.as_str(),
+            accepted.reason.as_str()
+        ),
+        ("Accepted", "False", "RowsInTheWay")
+    );
+    assert_eq!(
+        accepted.message,
+        format!("{reason}; until then the tables stay as they were")
+    );
+    assert_eq!(verdict.status.ready_shards, cluster.spec.shards);
 }
 
 /// Everything as it should be.

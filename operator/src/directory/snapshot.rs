@@ -110,7 +110,7 @@ fn orders(
         .map(|(name, password)| (name.as_str(), password.as_str()));
     AgentOrders {
         shard,
-        accounts: accounts::accounts(&secrets.system, users),
+        accounts: accounts::accounts(&cluster.spec, &secrets.system, users),
         layout: LayoutOrder {
             cluster_uid,
             fingerprint: layout.fingerprint(),

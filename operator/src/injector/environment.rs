@@ -2,7 +2,8 @@
 
 use k8s_openapi::api::core::v1::{Container, EnvVar, EnvVarSource, SecretKeySelector};
 
-use super::Grant;
+use super::{ClusterName, Grant};
+use crate::names::Names;
 
 /// The variables, in the names that MySQL's own image and most frameworks use.
 pub(super) fn of(grant: &Grant<'_>, user: Option<&str>) -> Vec<EnvVar> {
@@ -12,8 +13,8 @@ pub(super) fn of(grant: &Grant<'_>, user: Option<&str>) -> Vec<EnvVar> {
         value("MYSQL_DATABASE", grant.database),
     ];
     if let Some(user) = user {
-        // The Secret that the operator makes in each namespace that is granted the user.
-        let secret = format!("{}-{user}", grant.cluster.name);
+        let ClusterName { namespace, name } = grant.cluster;
+        let secret = Names::new(namespace, name).user_secret_in(grant.namespace, user);
         variables.push(reference("MYSQL_USER", &secret, "username"));
         variables.push(reference("MYSQL_PASSWORD", &secret, "password"));
     }
@@ -22,6 +23,9 @@ pub(super) fn of(grant: &Grant<'_>, user: Option<&str>) -> Vec<EnvVar> {
 
 /// Adds what `container` does not set itself, before its own variables: these may refer to
 /// those that stand before them, as in `mysql://$(MYSQL_USER)@$(MYSQL_HOST)`.
+///
+/// Kubernetes lets `env` win over `envFrom`. What `envFrom` brings cannot be seen here: a
+/// password of ours beside a user of theirs would be worse than both of ours.
 pub(super) fn add(container: &mut Container, variables: &[EnvVar]) {
     let own = container.env.get_or_insert_default();
     let is_missing = |variable: &&EnvVar| !own.iter().any(|set| set.name == variable.name);

@@ -8,7 +8,7 @@ mod sidecar;
 
 use k8s_openapi::api::core::v1::{Pod, PodSpec};
 
-pub use request::{ClusterName, InvalidReference, Requested, requested};
+pub use request::{ClusterName, InvalidReference, Requested, asks, requested};
 pub use sidecar::SidecarOptions;
 
 /// The sidecar's name in the pod.
@@ -32,6 +32,8 @@ const BEFORE_US: [&str; 2] = ["istio-proxy", "linkerd-proxy"];
 pub struct Grant<'a> {
     /// The cluster.
     pub cluster: &'a ClusterName,
+    /// The pod's own namespace.
+    pub namespace: &'a str,
     /// The logical database.
     pub database: &'a str,
     /// The users that the pod may log in as, in the manifest's order.

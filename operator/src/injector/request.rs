@@ -5,6 +5,7 @@ use std::fmt;
 use k8s_openapi::api::core::v1::Pod;
 
 use super::CLUSTER_ANNOTATION;
+use crate::names::INJECT;
 
 /// A cluster's namespace and name.
 #[derive(Clone, Debug, Eq, Hash, Ord, PartialEq, PartialOrd)]
@@ -33,9 +34,9 @@ pub struct Requested {
 /// The annotation is missing or malformed.
 #[derive(Clone, Debug, Eq, PartialEq, thiserror::Error)]
 pub enum InvalidReference {
-    /// No annotation.
+    /// No annotation, and none or several to choose from.
     #[error(
-        "the pod asks for the sidecar but annotation remora.dev/cluster does not name a ShardingCluster; set it to [namespace/]name"
+        "the pod asks for the sidecar but annotation remora.dev/cluster does not name a ShardingCluster, of which its namespace has not exactly one; set it to [namespace/]name"
     )]
     Missing,
     /// Not `[namespace/]name`.
@@ -43,23 +44,36 @@ pub enum InvalidReference {
     Malformed(String),
 }
 
-/// Reads what `pod`, which is made in `namespace`, asks for. A pod's own namespace field is
-/// empty when a controller makes it, so the admission request's is used.
+/// Whether `pod` asks for the sidecar itself, by its label or its annotation. Otherwise only its
+/// namespace does, which has other pods too.
+#[must_use]
+pub fn asks(pod: &Pod) -> bool {
+    let labels = pod.metadata.labels.as_ref();
+    let labelled = labels.and_then(|map| map.get(INJECT));
+    labelled.is_some_and(|value| value == "true") || annotation(pod).is_some()
+}
+
+fn annotation(pod: &Pod) -> Option<&String> {
+    let annotations = pod.metadata.annotations.as_ref()?;
+    annotations.get(CLUSTER_ANNOTATION)
+}
+
+/// Reads what `pod`, which is made in `namespace`, is to use: the cluster that its annotation
+/// names, else `only`, which is the namespace's own if there is exactly one. A pod's own
+/// namespace field is empty when a controller makes it, so the admission request's is used.
 ///
 /// # Errors
 /// [`InvalidReference`], with a text for the user.
-pub fn requested(pod: &Pod, namespace: &str) -> Result<Requested, InvalidReference> {
-    let annotation = pod
-        .metadata
-        .annotations
-        .as_ref()
-        .and_then(|map| map.get(CLUSTER_ANNOTATION))
-        .ok_or(InvalidReference::Missing)?;
-    let (namespace, name) = annotation
-        .split_once('/')
-        .unwrap_or((namespace, annotation));
+pub fn requested(
+    pod: &Pod,
+    namespace: &str,
+    only: Option<&str>,
+) -> Result<Requested, InvalidReference> {
+    let reference = annotation(pod).map(String::as_str);
+    let reference = reference.or(only).ok_or(InvalidReference::Missing)?;
+    let (namespace, name) = reference.split_once('/').unwrap_or((namespace, reference));
     if !is_label(namespace) || !is_label(name) {
-        return Err(InvalidReference::Malformed(annotation.clone()));
+        return Err(InvalidReference::Malformed(reference.to_owned()));
     }
     let service_account = pod
         .spec

@@ -25,6 +25,7 @@ fn cluster() -> ClusterName {
 fn injected(yaml: &str, users: &[&str]) -> Result<Pod, Denied> {
     let grant = Grant {
         cluster: &cluster(),
+        namespace: "data",
         database: "shop",
         users,
     };
@@ -46,6 +47,7 @@ fn a_second_call_changes_nothing() {
     let once = injected(PLAIN, &["app"]).unwrap();
     let grant = Grant {
         cluster: &cluster(),
+        namespace: "data",
         database: "shop",
         users: &["app"],
     };
@@ -161,6 +163,7 @@ fn the_cluster_is_found_in_the_pods_own_namespace_unless_another_is_named() {
                 "{{metadata: {{annotations: {{remora.dev/cluster: {cluster}}}}}}}"
             )),
             "web",
+            Some("only"),
         )
     };
     assert_eq!(ask("shop").unwrap().cluster.to_string(), "web/shop");
@@ -172,5 +175,61 @@ fn the_cluster_is_found_in_the_pods_own_namespace_unless_another_is_named() {
             "{malformed}"
         );
     }
-    assert_eq!(requested(&pod("{}"), "web"), Err(InvalidReference::Missing));
+    let silent = pod("{}");
+    assert_eq!(
+        requested(&silent, "web", None),
+        Err(InvalidReference::Missing)
+    );
+    let only = requested(&silent, "web", Some("only")).unwrap();
+    assert_eq!(only.cluster.to_string(), "web/only");
+}
+
+#[test]
+fn a_pod_asks_by_its_label_or_its_annotation() {
+    for (metadata, asked) in [
+        ("{}", false),
+        ("{labels: {remora.dev/inject: 'true'}}", true),
+        ("{labels: {remora.dev/inject: 'false'}}", false),
+        ("{annotations: {remora.dev/cluster: shop}}", true),
+    ] {
+        assert_eq!(asks(&pod(&format!("{{metadata: {metadata}}}"))), asked);
+    }
+}
+
+#[test]
+fn variables_of_env_from_stay_behind_those_that_were_injected() {
+    // Kubernetes lets `env` win, and what a ConfigMap holds cannot be seen here.
+    let pod = injected(
+        "{spec: {containers: [{name: app, envFrom: [{configMapRef: {name: settings}}],
+          env: [{name: MYSQL_DATABASE, value: mine}]}]}}",
+        &["app"],
+    )
+    .unwrap();
+    let container = pod.spec.unwrap().containers.remove(0);
+    assert_eq!(container.env_from.unwrap().len(), 1);
+    let env = container.env.unwrap();
+    let value = |name: &str| env.iter().find(|v| v.name == name).unwrap().value.clone();
+    assert_eq!(value("MYSQL_HOST").as_deref(), Some("127.0.0.1"));
+    assert_eq!(value("MYSQL_DATABASE").as_deref(), Some("mine"));
+}
+
+#[test]
+fn the_secret_of_another_namespaces_cluster_is_not_that_of_the_own_one() {
+    let secret = |namespace: &str| {
+        let grant = Grant {
+            cluster: &cluster(),
+            namespace,
+            database: "shop",
+            users: &["app"],
+        };
+        let Outcome::Injected(pod) = inject(&pod(PLAIN), &grant, &options()).unwrap() else {
+            panic!("the pod had a sidecar");
+        };
+        let env = pod.spec.unwrap().containers.remove(0).env.unwrap();
+        let password = env.into_iter().find(|v| v.name == "MYSQL_PASSWORD");
+        let source = password.unwrap().value_from.unwrap();
+        source.secret_key_ref.unwrap().name
+    };
+    assert_eq!(secret("data"), "shop-app");
+    assert_eq!(secret("web"), "data.shop.app");
 }

@@ -44,13 +44,14 @@ fn operator_among(fake: &Fake, namespaces: Store<PartialObjectMeta<Namespace>>) 
             ca: "CA".to_owned(),
             log_format: "json".to_owned(),
             image_pull_policy: "IfNotPresent".to_owned(),
+            network_policy: false,
         },
         authority: Arc::new(Authority::generate("test").unwrap()),
         images: images(),
         recorder: Recorder::new(client.clone(), reporter),
         reports: Arc::default(),
         watched: Watched::holding(store().0, namespaces),
-        copies: Copies::default(),
+        copies: Arc::default(),
         refreshes: Refreshes::default(),
         metrics: Arc::default(),
         client,
@@ -254,7 +255,7 @@ async fn a_copy_goes_when_its_namespace_is_no_longer_granted() {
         let namespace: PartialObjectMeta<Namespace> = serde_saphyr::from_str(&yaml).unwrap();
         writer.apply_watcher_event(&watcher::Event::Apply(namespace));
     };
-    let copy = "/api/v1/namespaces/web/secrets/shop-app".to_owned();
+    let copy = "/api/v1/namespaces/web/secrets/default.shop.app".to_owned();
     let context = operator_among(&fake, namespaces.clone());
     web("web");
     round(&fake, &context).await.unwrap();
@@ -274,6 +275,95 @@ async fn a_copy_goes_when_its_namespace_is_no_longer_granted() {
     assert!(!there(&fake).contains(&copy));
     let own = "/api/v1/namespaces/default/secrets/shop-app".to_owned();
     assert!(there(&fake).contains(&own));
+    let record = "/api/v1/namespaces/default/configmaps/shop-remora-copies".to_owned();
+    assert!(!there(&fake).contains(&record));
+}
+
+#[tokio::test]
+async fn copies_go_with_their_cluster_and_its_own_secrets_stay() {
+    let fake = applied();
+    let access = serde_json::json!([{"namespaceSelector": {}}]);
+    fake.0.lock().unwrap().objects.get_mut(PATH).unwrap()["spec"]["access"] = access;
+    let (namespaces, mut writer) = store();
+    let web = serde_saphyr::from_str("{metadata: {name: web}}").unwrap();
+    writer.apply_watcher_event(&watcher::Event::Apply(web));
+    let context = operator_among(&fake, namespaces.clone());
+    // Another cluster of the same name lives where the copy goes.
+    let theirs = "/api/v1/namespaces/web/secrets/shop-app".to_owned();
+    fake.put(
+        &theirs,
+        serde_json::json!({"kind": "Secret", "metadata": {"name": "shop-app"}}),
+    );
+    round(&fake, &context).await.unwrap();
+    let copy = "/api/v1/namespaces/web/secrets/default.shop.app".to_owned();
+    assert!(there(&fake).contains(&copy));
+
+    // The cluster goes while nobody leads. The next leader does not know it.
+    fake.0.lock().unwrap().objects.remove(PATH);
+    let next = operator_among(&fake, namespaces);
+    copies::sweep(&next.client, &next.watched, &next.copies)
+        .await
+        .unwrap();
+    let left = there(&fake);
+    assert!(!left.contains(&copy), "{left:?}");
+    assert!(left.contains(&theirs));
+    assert!(left.contains(&"/api/v1/namespaces/default/secrets/shop-app".to_owned()));
+    assert!(
+        !left.iter().any(|path| path.ends_with("-copies")),
+        "{left:?}"
+    );
+}
+
+#[tokio::test]
+async fn copies_of_a_cluster_that_is_there_are_left_alone() {
+    let fake = applied();
+    let access = serde_json::json!([{"namespaceSelector": {}}]);
+    fake.0.lock().unwrap().objects.get_mut(PATH).unwrap()["spec"]["access"] = access;
+    let (namespaces, mut writer) = store();
+    let web = serde_saphyr::from_str("{metadata: {name: web}}").unwrap();
+    writer.apply_watcher_event(&watcher::Event::Apply(web));
+    let (clusters, mut writer) = store();
+    let cluster = fake.0.lock().unwrap().objects[PATH].clone();
+    let cluster = serde_json::from_value(cluster).unwrap();
+    writer.apply_watcher_event(&watcher::Event::Apply(DeserializeGuard(Ok(cluster))));
+    let context = operator_among(&fake, namespaces.clone());
+    round(&fake, &context).await.unwrap();
+    let before = there(&fake);
+    let watched = Watched::holding(clusters, namespaces);
+    copies::sweep(&context.client, &watched, &context.copies)
+        .await
+        .unwrap();
+    assert_eq!(there(&fake), before);
+}
+
+#[tokio::test]
+async fn a_manifest_that_is_not_understood_is_told_so_and_nothing_else_is_touched() {
+    let fake = applied();
+    let context = operator(&fake);
+    round(&fake, &context).await.unwrap();
+    let before = status(&fake);
+    let mut stored = fake.0.lock().unwrap().objects[PATH].clone();
+    stored["spec"]["shards"] = "many".into();
+    stored["status"]["ofLater"] = 7.into();
+    fake.put(PATH, stored.clone());
+    let guarded = || {
+        let read: Guarded = serde_json::from_value(stored.clone()).unwrap();
+        assert!(read.0.is_err());
+        Arc::new(read)
+    };
+    reconcile(guarded(), context.clone()).await.unwrap();
+    let accepted = &status(&fake).conditions[0];
+    assert_eq!(
+        (accepted.status.as_str(), accepted.reason.as_str()),
+        ("False", "Invalid")
+    );
+    assert!(accepted.message.contains("many"), "{}", accepted.message);
+    assert_eq!(status(&fake).conditions[1..], before.conditions[1..]);
+    assert_eq!(fake.0.lock().unwrap().objects[PATH]["status"]["ofLater"], 7);
+
+    fake.0.lock().unwrap().writes.clear();
+    reconcile(guarded(), context).await.unwrap();
+    assert_eq!(fake.0.lock().unwrap().writes, [""; 0]);
 }
 
 #[tokio::test]

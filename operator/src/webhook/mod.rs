@@ -17,7 +17,8 @@ use crate::{
     access::{Applicant, granted_users},
     build::sidecar_resources,
     injector::{
-        ClusterName, Denied, Grant, InvalidReference, Outcome, SidecarOptions, inject, requested,
+        ClusterName, Denied, Grant, InvalidReference, Outcome, SidecarOptions, asks, inject,
+        requested,
     },
     names::Names,
     watched::Watched,
@@ -70,12 +71,33 @@ impl Webhook {
             .with_state(Arc::new(self))
     }
 
+    /// A pod that asks for the sidecar itself is not started without it. One that is here for its
+    /// namespace's label alone is left as it is where it cannot have the sidecar: a namespace
+    /// has other pods too.
     fn admit(&self, request: &AdmissionRequest<Pod>) -> Result<AdmissionResponse, Denial> {
-        let allowed = AdmissionResponse::from(request);
         let (Some(pod), Some(namespace)) = (&request.object, &request.namespace) else {
-            return Ok(allowed);
+            return Ok(AdmissionResponse::from(request));
         };
-        let wanted = requested(pod, namespace)?;
+        match self.decide(request, pod, namespace) {
+            Err(denial) if !asks(pod) => {
+                tracing::info!(namespace, reason = %denial, "Left a pod alone");
+                let mut allowed = AdmissionResponse::from(request);
+                allowed.warnings = Some(vec![format!("Remora: no sidecar: {denial}")]);
+                Ok(allowed)
+            }
+            decided => decided,
+        }
+    }
+
+    fn decide(
+        &self,
+        request: &AdmissionRequest<Pod>,
+        pod: &Pod,
+        namespace: &String,
+    ) -> Result<AdmissionResponse, Denial> {
+        let allowed = AdmissionResponse::from(request);
+        let only = self.watched.only_cluster(namespace);
+        let wanted = requested(pod, namespace, only.as_deref())?;
         let names = Names::new(&wanted.cluster.namespace, &wanted.cluster.name);
         let cluster = self
             .watched
@@ -98,6 +120,7 @@ impl Webhook {
         )?;
         let grant = Grant {
             cluster: &wanted.cluster,
+            namespace,
             database: &cluster.spec.database,
             users: &users,
         };

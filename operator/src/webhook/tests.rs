@@ -35,6 +35,18 @@ fn webhook(access: &str) -> Webhook {
 async fn answer(webhook: Webhook, namespace: &str, annotation: Option<&str>) -> Value {
     let annotations =
         annotation.map_or(json!({}), |cluster| json!({"remora.dev/cluster": cluster}));
+    let labels = json!({"remora.dev/inject": "true"});
+    let spec = json!({"containers": [{"name": "app", "image": "app:1"}]});
+    let metadata = json!({"labels": labels, "annotations": annotations});
+    answer_to(webhook, namespace, metadata, spec).await
+}
+
+/// The answer to a pod that is here for its namespace's label alone.
+async fn answer_to_silent(webhook: Webhook, namespace: &str, spec: Value) -> Value {
+    answer_to(webhook, namespace, json!({}), spec).await
+}
+
+async fn answer_to(webhook: Webhook, namespace: &str, metadata: Value, spec: Value) -> Value {
     let review: AdmissionReview<Pod> = serde_json::from_value(json!({
         "apiVersion": "admission.k8s.io/v1", "kind": "AdmissionReview",
         "request": {
@@ -43,8 +55,7 @@ async fn answer(webhook: Webhook, namespace: &str, annotation: Option<&str>) -> 
             "resource": {"group": "", "version": "v1", "resource": "pods"},
             "userInfo": {}, "dryRun": false,
             "object": {"apiVersion": "v1", "kind": "Pod",
-                "metadata": {"annotations": annotations},
-                "spec": {"containers": [{"name": "app", "image": "app:1"}]}},
+                "metadata": metadata, "spec": spec},
         }
     }))
     .unwrap();
@@ -87,7 +98,34 @@ async fn a_namespace_is_granted_by_its_labels() {
 }
 
 #[tokio::test]
-async fn a_pod_that_names_no_cluster_is_told_how_to() {
+async fn a_pod_that_names_no_cluster_gets_the_only_one_of_its_namespace() {
     let response = answer(webhook("[]"), "data", None).await;
+    assert_eq!(response["patchType"], "JSONPatch");
+    let plain = json!({"containers": [{"name": "app", "image": "app:1"}]});
+    let response = answer_to_silent(webhook("[]"), "data", plain).await;
+    assert_eq!(response["patchType"], "JSONPatch");
+}
+
+#[tokio::test]
+async fn a_pod_that_does_not_ask_is_left_alone_where_it_cannot_have_the_sidecar() {
+    let plain = json!({"containers": [{"name": "app", "image": "app:1"}]});
+    let on_node = json!({"hostNetwork": true, "containers": [{"name": "app", "image": "app:1"}]});
+    let others = "[{serviceAccounts: [other]}]";
+    for (namespace, access, spec, why) in [
+        ("web", "[]", &plain, "does not name a ShardingCluster"),
+        ("data", "[]", &on_node, "hostNetwork"),
+        ("data", others, &plain, "does not grant"),
+    ] {
+        let response = answer_to_silent(webhook(access), namespace, spec.clone()).await;
+        assert_eq!(response["allowed"], true);
+        assert_eq!(response.get("patch"), None);
+        let warning = response["warnings"][0].as_str().unwrap();
+        assert!(warning.contains(why), "{warning}");
+    }
+}
+
+#[tokio::test]
+async fn a_pod_that_asks_and_names_no_cluster_is_told_how_to() {
+    let response = answer(webhook("[]"), "web", None).await;
     assert!(message(&response).contains("set it to [namespace/]name"));
 }

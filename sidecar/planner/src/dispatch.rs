@@ -9,7 +9,7 @@ use crate::bound::Target;
 use crate::catalog::{Catalog, Table};
 use crate::context::Context;
 use crate::lexer::TokenKind;
-use crate::names::{TableName, mentioned};
+use crate::names::{TableName, find, mentioned};
 use crate::plan::{Plan, Work};
 use crate::route::Pins;
 use crate::session_functions;
@@ -118,6 +118,7 @@ pub(crate) fn plan(
         traits,
     };
     reading.refuse_physical_schemas()?;
+    reading.refuse_closed_tables()?;
     let mut pins = Pins::default();
     // MySQL refuses it whatever the rest is, and says why.
     let mut found = if invalid {
@@ -166,6 +167,22 @@ impl<'a> Reading<'a> {
     /// A manifest table that some word names.
     pub(crate) fn mentioned(&self) -> Option<&'a Arc<Table>> {
         mentioned(self.catalog, self.context, &self.source, 0)
+    }
+
+    /// Whatever the statement would do with a closed table, it would do to the wrong rows.
+    fn refuse_closed_tables(&self) -> Result<(), Refusal> {
+        if !self.catalog.has_closed_tables() {
+            return Ok(());
+        }
+        let closed = |name: &str| {
+            let reason = self.catalog.closed(name)?;
+            let database = self.catalog.database();
+            Some(format!("table {database}.{name} is not served: {reason}"))
+        };
+        match find(self.catalog, self.context, &self.source, 0, closed) {
+            Some(sentence) => Err(Refusal::unsupported(sentence)),
+            None => Ok(()),
+        }
     }
 
     /// The token that begins where a span of the body does.

@@ -86,9 +86,21 @@ pub(crate) fn mentioned<'c>(
     source: &Source<'_>,
     from: usize,
 ) -> Option<&'c Arc<Table>> {
+    find(catalog, context, source, from, |name| catalog.table(name))
+}
+
+/// The first table of the manifest's database that some word may name and of which `look` knows
+/// something.
+pub(crate) fn find<T>(
+    catalog: &Catalog,
+    context: &Context,
+    source: &Source<'_>,
+    from: usize,
+    look: impl Fn(&str) -> Option<T>,
+) -> Option<T> {
     let default = context.database.as_deref() == Some(catalog.database());
     (from..source.len()).find_map(|token| {
-        let table = catalog.table(&source.name(token)?)?;
+        let table = look(&source.name(token)?)?;
         let schema = token
             .checked_sub(2)
             .filter(|_| source.kind(token - 1) == Some(TokenKind::Dot))

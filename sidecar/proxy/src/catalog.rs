@@ -1,5 +1,6 @@
 //! The columns of the manifest's tables, as the shards have them.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
@@ -49,12 +50,17 @@ pub enum LoadError {
 }
 
 impl Catalogs {
-    /// The catalog before any shard was asked: no table exists.
+    /// The catalog before any shard was asked: no table exists, and some are `closed`.
     ///
     /// # Errors
     /// If the manifest was never validated.
-    pub fn empty(spec: &ShardingClusterSpec) -> Result<Self, CatalogError> {
-        let catalog = CatalogBuilder::new(spec).build(next_version())?;
+    pub fn empty(
+        spec: &ShardingClusterSpec,
+        closed: &BTreeMap<String, String>,
+    ) -> Result<Self, CatalogError> {
+        let catalog = CatalogBuilder::new(spec)
+            .closed(closed)
+            .build(next_version())?;
         Ok(Self {
             current: ArcSwap::from_pointee(catalog),
             loaded: Mutex::default(),
@@ -117,6 +123,7 @@ impl Catalogs {
         });
         let catalog = CatalogBuilder::new(spec)
             .loaded(columns)
+            .closed(&world.closed)
             .build(next_version())?;
         self.current.store(Arc::new(catalog));
         loaded.rows = Some(rows);

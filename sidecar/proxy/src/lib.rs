@@ -10,6 +10,7 @@ mod console;
 pub mod discovery;
 mod execute;
 mod failure;
+mod following;
 mod frontend;
 mod layout;
 mod names;

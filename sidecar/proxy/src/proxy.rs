@@ -1,25 +1,30 @@
 //! What all sessions share.
 
+use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, OnceLock};
+use std::time::{Duration, Instant};
 
 use arc_swap::ArcSwap;
 use remora_crds::GeneratedKeyKind;
 use remora_planner::{Needed, Planner};
 use remora_protocol::{CapabilityFlags, Password, RsaKey, backend_wish};
+use tokio::sync::watch;
 
 use crate::backend::{BackendError, Login};
-use crate::layout::LayoutGuard;
+use crate::layout::{self, LayoutGuard};
 use crate::net::TlsError;
 use crate::node::Node;
 use crate::sequence::Sequences;
-use crate::snapshot::Snapshots;
+use crate::snapshot::{LayoutKeeper, Snapshots};
 use crate::system::System;
 use crate::telemetry::Metrics;
 use crate::world::{World, WorldError};
 
 /// What the greeting says until a backend was seen.
 const DEFAULT_VERSION: &str = "9.7.4";
+/// How long the first sessions wait for [`Proxy::first_look`].
+const FIRST_LOOK: Duration = Duration::from_secs(1);
 /// What cached plans may take.
 const PLAN_CACHE: u64 = 16 << 20;
 
@@ -41,6 +46,10 @@ pub struct Proxy {
     rsa: OnceLock<Arc<RsaKey>>,
     version: OnceLock<String>,
     connections: AtomicU32,
+    /// Since when there is a snapshot.
+    started: Instant,
+    /// The first layout was compared with the rows, or that was tried.
+    looked: watch::Sender<bool>,
 }
 
 /// Why the data plane cannot be set up.
@@ -60,7 +69,7 @@ impl Proxy {
     /// # Errors
     /// If a certificate is not valid or cannot be made.
     pub fn new(snapshots: Arc<Snapshots>, metrics: Arc<Metrics>) -> Result<Self, ProxyError> {
-        let world = World::new(snapshots.load(), metrics.clone())?;
+        let world = World::new(snapshots.load(), BTreeMap::new(), metrics.clone())?;
         Ok(Self {
             client_tls: crate::net::self_made_server_config()?,
             planner: Planner::new(PLAN_CACHE),
@@ -73,6 +82,8 @@ impl Proxy {
             rsa: OnceLock::new(),
             version: OnceLock::new(),
             connections: AtomicU32::new(0),
+            started: Instant::now(),
+            looked: watch::Sender::new(false),
             snapshots,
         })
     }
@@ -83,19 +94,34 @@ impl Proxy {
         self.world.load_full()
     }
 
-    /// Follows the snapshots for as long as the process lives.
-    pub async fn follow_snapshots(&self) {
-        let mut changed = self.snapshots.subscribe();
-        self.refresh_catalog(&self.world()).await;
-        while changed.changed().await.is_ok() {
-            match World::new(self.snapshots.load(), self.metrics.clone()) {
-                Ok(world) => {
-                    self.reload_catalog(&world).await;
-                    self.world.store(Arc::new(world));
-                }
-                Err(error) => tracing::error!(%error, "A snapshot was refused"),
-            }
-        }
+    /// Until the first layout was compared with the rows, so that the first sessions find closed
+    /// the tables that must be. A first shard that hangs does not hold them up for long.
+    pub(crate) async fn first_look(&self) {
+        let mut looked = self.looked.subscribe();
+        let rest = FIRST_LOOK.saturating_sub(self.started.elapsed());
+        // In time or not: each shard is looked at when a session comes to it.
+        drop(tokio::time::timeout(rest, looked.wait_for(|looked| *looked)).await);
+    }
+
+    /// The first layout was compared with the rows, or that was tried.
+    pub(crate) fn has_looked(&self) {
+        self.looked.send_replace(true);
+    }
+
+    /// Puts another world into force.
+    pub(crate) fn put_world(&self, world: World) {
+        self.world.store(Arc::new(world));
+    }
+
+    /// The tables of the world's manifest that rows on the first shard forbid, and why.
+    ///
+    /// # Errors
+    /// If the whole layout is another one, or the shard cannot be asked.
+    pub(crate) async fn refused(
+        &self,
+        world: &World,
+    ) -> Result<BTreeMap<String, String>, BackendError> {
+        layout::refused(&self.system, world).await
     }
 
     /// Makes the key with which clients without TLS encrypt their passwords. It takes a tenth
@@ -188,7 +214,8 @@ impl Proxy {
         }
     }
 
-    /// Makes a physical schema, for which a client's account may lack the right.
+    /// Makes a physical schema, for which a client's account may lack the right. Where there are
+    /// agents, theirs made it before the layout was admitted.
     ///
     /// # Errors
     /// If the shard cannot be reached or refuses.
@@ -198,6 +225,9 @@ impl Proxy {
         shard: usize,
         schema: &str,
     ) -> Result<(), BackendError> {
+        if world.snapshot.keeper == LayoutKeeper::Agents {
+            return Ok(());
+        }
         let name = schema.replace('`', "``");
         let sql = format!("CREATE DATABASE IF NOT EXISTS `{name}`");
         self.system.run(world, shard, &sql).await.map(drop)

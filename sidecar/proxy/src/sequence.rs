@@ -217,7 +217,7 @@ pub(crate) const CREATE_TABLE: &str = "CREATE TABLE IF NOT EXISTS remora.sequenc
      next BIGINT UNSIGNED NOT NULL)";
 
 /// A name as a string literal.
-fn quoted(name: &str) -> String {
+pub(crate) fn quoted(name: &str) -> String {
     format!("'{}'", name.replace('\\', "\\\\").replace('\'', "''"))
 }
 

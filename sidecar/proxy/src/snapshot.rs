@@ -11,7 +11,7 @@ use secrecy::SecretString;
 use tokio::sync::watch;
 
 /// One consistent state of the world.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct Snapshot {
     /// The cluster's name.
     pub name: String,
@@ -27,6 +27,8 @@ pub struct Snapshot {
     pub users: HashMap<String, SecretString>,
     /// The sidecar's own account: sequences, layout, the catalog.
     pub system: Account,
+    /// Who writes the layout into the shards.
+    pub keeper: LayoutKeeper,
     /// How backends are talked to.
     pub backend_tls: BackendTls,
 }
@@ -38,6 +40,18 @@ pub struct Account {
     pub name: String,
     /// Its password.
     pub password: SecretString,
+}
+
+/// Who writes into the shards how their rows are laid out.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub enum LayoutKeeper {
+    /// The agents of the MySQL pods. Sidecars read it, and serve no shard where they cannot.
+    Agents,
+    /// The sidecars, by the system account.
+    SystemAccount,
+    /// The sidecars, as the first user: the topology has no system account. Where that user may
+    /// not, nobody guards the rows.
+    FirstUser,
 }
 
 /// Whether and how connections to MySQL are encrypted.
@@ -76,7 +90,7 @@ pub enum SnapshotError {
 }
 
 impl Snapshot {
-    /// Joins a manifest and a topology.
+    /// Joins a manifest and a topology, as a file gives them.
     ///
     /// # Errors
     /// If they contradict each other.
@@ -93,6 +107,10 @@ impl Snapshot {
             });
         }
         let first = topology.users.first().cloned();
+        let keeper = match topology.system {
+            Some(_) => LayoutKeeper::SystemAccount,
+            None => LayoutKeeper::FirstUser,
+        };
         let system = topology
             .system
             .or(first)
@@ -111,6 +129,7 @@ impl Snapshot {
             shards: topology.shards,
             users,
             system,
+            keeper,
             backend_tls,
         })
     }

@@ -1,5 +1,6 @@
 //! What is derived from a snapshot once, and read by every command.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use remora_planner::CatalogError;
@@ -19,6 +20,8 @@ pub struct World {
     pub names: Names,
     /// The tables as the shards have them.
     pub catalogs: Catalogs,
+    /// Tables that are not served, and why: the rows are not laid out as the manifest says.
+    pub closed: BTreeMap<String, String>,
     connector: BackendConnector,
     metrics: Arc<Metrics>,
 }
@@ -35,18 +38,23 @@ pub enum WorldError {
 }
 
 impl World {
-    /// Derives what sessions need of a snapshot.
+    /// Derives what sessions need of a snapshot, of which some tables are closed.
     ///
     /// # Errors
     /// If its certificate authorities are not valid.
-    pub fn new(snapshot: Arc<Snapshot>, metrics: Arc<Metrics>) -> Result<Self, WorldError> {
+    pub fn new(
+        snapshot: Arc<Snapshot>,
+        closed: BTreeMap<String, String>,
+        metrics: Arc<Metrics>,
+    ) -> Result<Self, WorldError> {
         let names = Names::new(&snapshot.spec);
-        let catalogs = Catalogs::empty(&snapshot.spec)?;
+        let catalogs = Catalogs::empty(&snapshot.spec, &closed)?;
         let connector = BackendConnector::new(snapshot.backend_tls.clone())?;
         Ok(Self {
             snapshot,
             names,
             catalogs,
+            closed,
             connector,
             metrics,
         })

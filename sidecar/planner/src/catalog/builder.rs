@@ -1,6 +1,6 @@
 //! From a manifest and the rows of information_schema to a catalog.
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 
 use remora_crds::ShardingClusterSpec;
@@ -93,6 +93,7 @@ pub fn load_sql(spec: &ShardingClusterSpec) -> String {
 pub struct CatalogBuilder<'a> {
     spec: &'a ShardingClusterSpec,
     columns: HashMap<String, Vec<LoadedColumn>>,
+    closed: BTreeMap<String, String>,
 }
 
 impl<'a> CatalogBuilder<'a> {
@@ -102,7 +103,15 @@ impl<'a> CatalogBuilder<'a> {
         Self {
             spec,
             columns: HashMap::new(),
+            closed: BTreeMap::new(),
         }
+    }
+
+    /// Closes tables, by name and with the reason: no statement that names one is served.
+    #[must_use]
+    pub fn closed(mut self, tables: &BTreeMap<String, String>) -> Self {
+        self.closed.clone_from(tables);
+        self
     }
 
     /// Adds the columns that exist, in order.
@@ -172,6 +181,7 @@ impl<'a> CatalogBuilder<'a> {
             database: self.spec.database.clone(),
             shards,
             tables,
+            closed: self.closed,
             most_slots,
         })
     }

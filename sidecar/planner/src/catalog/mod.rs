@@ -3,7 +3,7 @@
 mod builder;
 mod column;
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 
 use remora_crds::GeneratedKeyKind;
@@ -24,6 +24,7 @@ pub struct Catalog {
     database: String,
     shards: ShardMap,
     tables: HashMap<String, Arc<Table>>,
+    closed: BTreeMap<String, String>,
     most_slots: u16,
 }
 
@@ -104,6 +105,19 @@ impl Catalog {
     #[must_use]
     pub fn table(&self, name: &str) -> Option<&Arc<Table>> {
         self.tables.get(name)
+    }
+
+    /// Why a table of the database is closed, if it is: its rows are not laid out as the
+    /// manifest says. It need not be in the manifest.
+    #[must_use]
+    pub fn closed(&self, name: &str) -> Option<&str> {
+        self.closed.get(name).map(String::as_str)
+    }
+
+    /// Whether any table is closed.
+    #[must_use]
+    pub fn has_closed_tables(&self) -> bool {
+        !self.closed.is_empty()
     }
 
     /// All tables of the manifest, in no order.

@@ -76,3 +76,11 @@ HANDLER orders OPEN
 DO (SELECT MAX(id) FROM orders)
 SHUTDOWN
 GET DIAGNOSTICS @rc = ROW_COUNT
+
+## a table that is closed
+SELECT * FROM shut
+SELECT o.id FROM orders o JOIN shop.shut s ON s.id = o.id
+INSERT INTO shut VALUES (1)
+CREATE TABLE shut (id INT)
+DROP TABLE shut
+SELECT * FROM other.shut

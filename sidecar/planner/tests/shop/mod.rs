@@ -135,8 +135,10 @@ pub(crate) fn catalog() -> Catalog {
                 Some((*extra).to_owned()),
             ])
         });
+    let reason = "its rows are elsewhere".to_owned();
     CatalogBuilder::new(&cluster.spec)
         .loaded(columns)
+        .closed(&[("shut".to_owned(), reason)].into())
         .build(1)
         .unwrap()
 }

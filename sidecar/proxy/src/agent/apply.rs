@@ -1,5 +1,6 @@
 //! Carrying out the orders, in one go.
 
+use std::collections::BTreeSet;
 use std::path::Path;
 use std::time::Duration;
 
@@ -24,6 +25,8 @@ pub(super) struct Applied {
     pub(super) backend: Backend,
     /// The lowest epoch that the shard takes from now on.
     pub(super) epoch: u64,
+    /// What of the ordered layout the rows forbid, by the manifest's fields; empty: nothing.
+    pub(super) refused: String,
 }
 
 /// Makes mysqld what was ordered.
@@ -44,11 +47,14 @@ pub(super) async fn apply(
     let mut backend = enter(path, own).await?;
     // Literals are written for an empty sql_mode.
     run(&mut backend, "SET sql_mode", "SET SESSION sql_mode = ''").await?;
-    let epoch = lay_out(&mut backend, told, orders).await?;
+    let verdict = lay_out(&mut backend, told, orders).await?;
     make_accounts(&mut backend, orders, own).await?;
-    make_schemas(&mut backend, told).await?;
     let backend = lock_root(backend, path, own).await?;
-    Ok(Applied { backend, epoch })
+    Ok(Applied {
+        backend,
+        epoch: verdict.epoch,
+        refused: verdict.refused,
+    })
 }
 
 /// Logs in as the agent; on a server that was just initialised, as root, who has no password
@@ -63,13 +69,14 @@ async fn enter(path: &Path, own: &Account) -> Result<Backend, AgentError> {
     }
 }
 
-/// Checks the layout row, and writes it. It comes before everything else, since rows of
-/// another layout mean that nothing may be touched.
+/// Checks the layout row, makes the schemas, and writes the row. It comes before everything
+/// else, since rows of another layout mean that nothing may be touched; and the row comes last,
+/// since sidecars take it that what it names can be used.
 async fn lay_out(
     backend: &mut Backend,
     told: &Told,
     orders: &AgentOrders,
-) -> Result<u64, AgentError> {
+) -> Result<layout_row::Verdict, AgentError> {
     let held = match rows(backend, layout_row::READ).await? {
         Ok(rows) => rows.first().map(layout_row::held),
         Err(error) if MISSING.contains(&error.code) => None,
@@ -83,7 +90,11 @@ async fn lay_out(
     if held.is_none() {
         refuse_foreign_rows(backend, told).await?;
     }
-    let verdict = layout_row::verdict(held.as_ref(), orders, &told.identity)?;
+    let there = match &held {
+        Some(held) => there(backend, told, &layout_row::changed(held, orders)).await?,
+        None => BTreeSet::new(),
+    };
+    let verdict = layout_row::verdict(held.as_ref(), orders, &told.identity, &there)?;
     for (what, sql) in [
         ("CREATE DATABASE remora", sequence::CREATE_SCHEMA),
         ("CREATE TABLE remora.layout", layout::CREATE_TABLE),
@@ -91,10 +102,25 @@ async fn lay_out(
     ] {
         run(backend, what, sql).await?;
     }
+    make_schemas(backend, told).await?;
     if let Some(write) = &verdict.write {
         run(backend, "writing the layout", write).await?;
     }
-    Ok(verdict.epoch)
+    Ok(verdict)
+}
+
+/// Those of `names` that are tables of the manifest's database or of its physical schemas.
+async fn there(
+    backend: &mut Backend,
+    told: &Told,
+    names: &BTreeSet<String>,
+) -> Result<BTreeSet<String>, AgentError> {
+    if names.is_empty() {
+        return Ok(BTreeSet::new());
+    }
+    let look = layout::look_for(&told.spec.database, names.iter().map(String::as_str));
+    let found = ask(backend, "looking for tables", &look).await?;
+    Ok(found.iter().map(|row| text(row, 0)).collect())
 }
 
 async fn refuse_foreign_rows(backend: &mut Backend, told: &Told) -> Result<(), AgentError> {

@@ -1,6 +1,8 @@
 //! The shard's row in `remora.layout`: whose rows the server holds, laid out how.
 
-use remora_crds::LayoutDocument;
+use std::collections::BTreeSet;
+
+use remora_crds::{FieldError, LayoutDocument};
 use remora_discovery::{AgentOrders, Identity};
 
 use super::AgentError;
@@ -37,9 +39,23 @@ pub(super) struct Verdict {
     pub(super) write: Option<String>,
     /// The epoch in the row afterwards.
     pub(super) epoch: u64,
+    /// What of the ordered layout the rows forbid, by the manifest's fields; empty: nothing.
+    pub(super) refused: String,
 }
 
-/// Compares what the shard holds with what is ordered.
+/// The tables that only one of row and orders names: [`verdict`] has to know which of them are
+/// there. None, where either cannot be read, which the verdict tells.
+pub(super) fn changed(held: &Held, orders: &AgentOrders) -> BTreeSet<String> {
+    let held = LayoutDocument::from_json(&held.document);
+    let wanted = LayoutDocument::from_json(&orders.layout.document);
+    match (held, wanted) {
+        (Ok(held), Ok(wanted)) => held.changed(&wanted).map(str::to_owned).collect(),
+        _ => BTreeSet::new(),
+    }
+}
+
+/// Compares what the shard holds with what is ordered. `there` are those of the
+/// [changed](changed) tables that it has.
 ///
 /// # Errors
 /// If the rows are laid out otherwise, belong to another shard, or have seen a newer epoch.
@@ -47,6 +63,7 @@ pub(super) fn verdict(
     held: Option<&Held>,
     orders: &AgentOrders,
     identity: &Identity,
+    there: &BTreeSet<String>,
 ) -> Result<Verdict, AgentError> {
     let layout = &orders.layout;
     let unreadable = |what: &str, error: serde_json::Error| {
@@ -61,6 +78,7 @@ pub(super) fn verdict(
         return Ok(Verdict {
             write,
             epoch: identity.epoch,
+            refused: String::new(),
         });
     };
     if held.shard != orders.shard.to_string() {
@@ -71,10 +89,10 @@ pub(super) fn verdict(
     }
     let document =
         LayoutDocument::from_json(&held.document).map_err(|e| unreadable("of the rows", e))?;
-    let next = document.admit(&wanted).map_err(|errors| {
-        let reasons: Vec<_> = errors.iter().map(ToString::to_string).collect();
-        AgentError::Layout(reasons.join("; "))
-    })?;
+    let admission = document
+        .admit(&wanted, orders.shard, there)
+        .map_err(|errors| AgentError::Contradiction(sentence(&errors)))?;
+    let next = &admission.document;
     // The manifest was deleted and applied again: the same rows, under another UID. It has to
     // start above all that the old cluster said.
     let adopted = held.cluster_uid != layout.cluster_uid;
@@ -85,12 +103,18 @@ pub(super) fn verdict(
             got: identity.epoch,
         });
     }
-    let same = !adopted && next == document && held.epoch == identity.epoch;
-    let write = (!same).then(|| update(&layout.cluster_uid, &next, identity.epoch));
+    let same = !adopted && *next == document && held.epoch == identity.epoch;
+    let write = (!same).then(|| update(&layout.cluster_uid, next, identity.epoch));
     Ok(Verdict {
         write,
         epoch: identity.epoch,
+        refused: sentence(&admission.errors()),
     })
+}
+
+fn sentence(errors: &[FieldError]) -> String {
+    let errors: Vec<_> = errors.iter().map(ToString::to_string).collect();
+    errors.join("; ")
 }
 
 fn insert(orders: &AgentOrders, document: &LayoutDocument, epoch: u64) -> String {
@@ -132,7 +156,7 @@ mod tests {
 
     fn orders(document: &LayoutDocument) -> AgentOrders {
         AgentOrders {
-            shard: 1,
+            shard: 0,
             accounts: Vec::new(),
             layout: LayoutOrder {
                 cluster_uid: "new".to_owned(),
@@ -145,7 +169,7 @@ mod tests {
     fn row(uid: &str, epoch: u64) -> Held {
         Held {
             cluster_uid: uid.to_owned(),
-            shard: "1".to_owned(),
+            shard: "0".to_owned(),
             document: layout(4, "").to_json(),
             epoch,
         }
@@ -160,12 +184,20 @@ mod tests {
     }
 
     fn told(held: Option<&Held>, document: &LayoutDocument, epoch: u64) -> String {
-        match verdict(held, &orders(document), &at(epoch)) {
-            Ok(Verdict { write: None, epoch }) => format!("keep at {epoch}"),
+        let there = BTreeSet::from(["there".to_owned()]);
+        match verdict(held, &orders(document), &at(epoch), &there) {
+            Ok(Verdict {
+                write: None,
+                epoch,
+                refused,
+            }) => format!("keep at {epoch} {refused}").trim_end().to_owned(),
             Ok(Verdict {
                 write: Some(sql),
                 epoch,
-            }) => format!("write at {epoch}: {sql}"),
+                refused,
+            }) => format!("write at {epoch}: {sql} {refused}")
+                .trim_end()
+                .to_owned(),
             Err(error) => format!("refuse: {error}"),
         }
     }
@@ -184,8 +216,13 @@ mod tests {
             told(Some(&row("new", 3)), &more, 3),
             told(Some(&row("new", 3)), &layout(8, ""), 3),
             told(
+                Some(&row("new", 3)),
+                &layout(4, ", {name: there, broadcast: true}"),
+                3,
+            ),
+            told(
                 Some(&Held {
-                    shard: "0".to_owned(),
+                    shard: "1".to_owned(),
                     ..row("new", 3)
                 }),
                 &same,

@@ -48,6 +48,9 @@ enum AgentError {
     /// The server's rows are not those that the manifest describes. Nothing was touched.
     #[error("{0}")]
     Layout(String),
+    /// The manifest contradicts the rows, by its fields. Nothing was touched.
+    #[error("{0}")]
+    Contradiction(String),
     /// The snapshot is older than what the shard has seen.
     #[error(
         "the shard has seen epoch {least}, and the snapshot has {got}: waiting for a newer one"
@@ -112,14 +115,26 @@ impl Agent {
         let orders = told.agent.as_ref()?;
         let attempt = apply(&self.socket, told, orders);
         match tokio::time::timeout(apply::TIMEOUT, attempt).await {
-            Ok(Ok(Applied { mut backend, epoch })) => {
+            Ok(Ok(Applied {
+                mut backend,
+                epoch,
+                refused,
+            })) => {
+                let in_the_way = !refused.is_empty();
                 self.say(AgentHealth {
                     mysqld: true,
                     bootstrapped: true,
                     reason: String::new(),
                     least_epoch: epoch,
+                    refused_layout: refused,
                 });
-                self.watch_pulse(&mut backend).await;
+                let watching = self.watch_pulse(&mut backend);
+                if in_the_way {
+                    // Somebody may take the rows away, which wakes nobody.
+                    drop(tokio::time::timeout(AGAIN, watching).await);
+                } else {
+                    watching.await;
+                }
                 Some(PULSE)
             }
             Ok(Err(error)) => {
@@ -166,20 +181,21 @@ impl Agent {
         }
     }
 
-    /// Reports a failure. What the shard has seen stays known while it cannot be asked.
+    /// Reports a failure. What the shard has seen and refused stays known while it cannot be
+    /// asked.
     fn fail(&self, error: &AgentError) {
-        let known = self
-            .health
-            .borrow()
-            .as_ref()
-            .map_or(0, |health| health.least_epoch);
+        let known = self.health.borrow().clone().unwrap_or_default();
         self.say(AgentHealth {
             mysqld: !matches!(error, AgentError::Silent(_)),
             bootstrapped: false,
             reason: error.to_string(),
             least_epoch: match error {
                 AgentError::Stale { least, .. } => *least,
-                _ => known,
+                _ => known.least_epoch,
+            },
+            refused_layout: match error {
+                AgentError::Contradiction(reason) => reason.clone(),
+                _ => known.refused_layout,
             },
         });
     }
@@ -190,7 +206,9 @@ impl Agent {
             if health.as_ref() == Some(&next) {
                 return false;
             }
-            if next.bootstrapped {
+            if !next.refused_layout.is_empty() {
+                tracing::error!(reason = %next.refused_layout, "The ordered layout is refused");
+            } else if next.bootstrapped {
                 tracing::info!("mysqld is as ordered");
             } else {
                 tracing::warn!(reason = %next.reason, "mysqld is not as ordered");

@@ -205,11 +205,7 @@ fn manifest_errors(
     }
     if let Some(current) = current {
         let held = LayoutDocument::of(&current.spec);
-        errors.extend(
-            held.admit(&LayoutDocument::of(&manifest.spec))
-                .err()
-                .unwrap_or_default(),
-        );
+        errors.extend(held.contradictions(&LayoutDocument::of(&manifest.spec)));
     }
     errors
 }

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use crate::snapshot::{BackendTls, Snapshot, SnapshotError};
+use crate::snapshot::{BackendTls, LayoutKeeper, Snapshot, SnapshotError};
 
 /// What sessions need of it.
 pub(super) fn convert(told: &remora_discovery::Snapshot) -> Result<Snapshot, SnapshotError> {
@@ -11,5 +11,9 @@ pub(super) fn convert(told: &remora_discovery::Snapshot) -> Result<Snapshot, Sna
         None => BackendTls::Preferred,
     };
     let uid = Some(told.identity.uid.clone());
-    Snapshot::new(uid, told.spec.clone(), told.topology.clone(), tls)
+    let snapshot = Snapshot::new(uid, told.spec.clone(), told.topology.clone(), tls)?;
+    Ok(Snapshot {
+        keeper: LayoutKeeper::Agents,
+        ..snapshot
+    })
 }

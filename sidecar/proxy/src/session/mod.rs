@@ -97,6 +97,7 @@ pub(crate) async fn run(
             let client = logged_in.client;
             let database = logged_in.identity.database.clone();
             let account = Account::new(logged_in.identity, host);
+            proxy.first_look().await;
             let mut session = Session::new(proxy, client, id, account);
             if session.enter(database).await.is_ok() {
                 session.serve(stop).await;
