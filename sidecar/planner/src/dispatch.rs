@@ -201,21 +201,27 @@ impl<'a> Reading<'a> {
             K::Show => show::show(self),
             K::Describe => show::describe(self, pins),
             K::ExplainRemora => self.explain(),
-            K::Set | K::Use | K::Transaction | K::Kill | K::ShowRemora | K::UnlockTables => {
-                self.nothing_mentioned("a subquery in this statement")?;
+            K::Set | K::Kill => {
+                self.no_subquery("a subquery in this statement")?;
                 Ok(Found::plain(Work::Utility))
             }
-            K::Prepared => Ok(Found::plain(Work::Utility)),
+            K::Use | K::Transaction | K::ShowRemora | K::UnlockTables | K::Prepared => {
+                Ok(Found::plain(Work::Utility))
+            }
             K::Load => self.home("LOAD DATA"),
-            K::Call => self.home("CALL"),
-            K::Do => self.home("DO"),
+            K::Call | K::Do => {
+                self.no_subquery("a subquery in CALL or DO")?;
+                Ok(Found::pass(Target::Home))
+            }
             K::Handler => self.home("HANDLER"),
             K::LockTables => self.home("LOCK TABLES"),
             K::Maintenance => self.home("ANALYZE, OPTIMIZE, CHECK, REPAIR or CHECKSUM TABLE"),
             K::Diagnostics if self.source.is(0, "GET") => Err(Refusal::unsupported(
                 "GET DIAGNOSTICS is not supported yet; use SHOW WARNINGS or ROW_COUNT()",
             )),
-            K::Flush | K::Diagnostics | K::Help | K::Unknown => self.home("this statement"),
+            // They name no table, whatever their words are.
+            K::Diagnostics | K::Help => Ok(Found::pass(Target::Home)),
+            K::Flush | K::Unknown => self.home("this statement"),
             K::Xa => Err(Refusal::unsupported(
                 "XA statements are not supported yet; use BEGIN and COMMIT",
             )),
@@ -236,10 +242,35 @@ impl<'a> Reading<'a> {
         Ok(Found::pass(Target::Home))
     }
 
-    fn nothing_mentioned(&self, what: &str) -> Result<(), Refusal> {
-        match self.mentioned() {
+    /// Of statements that read tables in subqueries only: words outside of one are names of
+    /// variables, columns and the like.
+    fn no_subquery(&self, what: &str) -> Result<(), Refusal> {
+        let source = &self.source;
+        let reads = (0..source.len()).find(|token| source.is_any(*token, &["SELECT", "TABLE"]));
+        match reads.and_then(|from| mentioned(self.catalog, self.context, source, from)) {
             Some(table) => Err(table.unsupported(what)),
             None => Ok(()),
+        }
+    }
+
+    fn nothing_mentioned(&self, what: &str) -> Result<(), Refusal> {
+        let table = mentioned(self.catalog, self.context, &self.source, self.head());
+        match table {
+            Some(table) => Err(table.unsupported(what)),
+            None => Ok(()),
+        }
+    }
+
+    /// How many tokens stand before the first that may name a table, in statements about tables:
+    /// a table may be called `tables`, `status` or `local`.
+    fn head(&self) -> usize {
+        use StatementKind as K;
+        let modifiers = ["LOCAL", "NO_WRITE_TO_BINLOG"];
+        match self.kind {
+            K::LockTables => 2,
+            K::Flush | K::Maintenance if self.source.is_any(1, &modifiers) => 3,
+            K::Flush | K::Maintenance => 2,
+            _ => 1,
         }
     }
 
@@ -264,7 +295,8 @@ impl<'a> Reading<'a> {
             .as_ref()
             .and_then(|name| Some((name, name.find(self.catalog, self.context)?)))
         else {
-            return self.home("INSERT or REPLACE … SELECT from another table");
+            self.no_subquery("INSERT or REPLACE … SELECT from another table")?;
+            return Ok(Found::pass(Target::Home));
         };
         if table.is_missing() {
             return Ok(Found::missing(
