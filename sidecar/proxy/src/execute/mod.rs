@@ -11,6 +11,7 @@ mod run;
 mod scatter;
 mod single;
 mod statement_warnings;
+mod union;
 mod writes;
 
 pub(crate) use local::{Cell, number_column, put_table, text_column};

@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use bytes::BytesMut;
 use remora_merge::{Column, Format, Limit, Limits, MergeSpec, Merger, Step};
-use remora_planner::lexer::{Lexer, SqlMode, TokenKind};
+use remora_planner::lexer::{Lexer, SqlMode};
 use remora_planner::{Planned, Scatter};
 use remora_protocol::{
     EofPacket, ErrPacket, Event, OkPacket, ProtocolError, StatusFlags, decode_end, put_lenenc,
@@ -17,6 +17,7 @@ use remora_protocol::{
 use super::drain::drain;
 use super::run::Route;
 use super::statement_warnings::{PartNotes, of_statement, of_text};
+use super::union::{admit_columns, of_parts, unions};
 use crate::backend::{BackendError, Described, Ended, Exchange};
 use crate::failure::Failure;
 use crate::frontend::Client;
@@ -48,15 +49,7 @@ impl Session {
         } else if self.state.transaction.is_open() || !self.state.autocommit {
             return Err(second_shard().into());
         }
-        if shows_variable(scatter, self.state.context.sql_mode) {
-            return Err(ErrPacket::new(
-                1235,
-                *b"42000",
-                "This version of Remora doesn't yet support a user variable among the columns \
-                 of a read of several physical tables; select it by itself",
-            )
-            .into());
-        }
+        admit_columns(scatter, self.state.context.sql_mode)?;
         for &shard in &shards {
             self.prepare_backend(world, shard).await?;
             self.lend_state(shard, &route.traits).await?;
@@ -96,7 +89,7 @@ impl Session {
             None => Format::Text,
         };
         let outcome = match refused {
-            Some(error) => Err(logical(world, error).into()),
+            Some(error) => Err(of_parts(logical(world, error)).into()),
             None => match Merger::new(&spec, &parts, &client_columns, format, LIMITS) {
                 Ok(merger) => merge.run(merger, world, &described, status).await,
                 Err(error) => Err(error.into()),
@@ -217,24 +210,6 @@ fn uses_temporary_table(scatter: &Scatter<'_>, mode: SqlMode) -> bool {
     let sql = &scatter.probe.statement.sql;
     let joins = || Lexer::new(sql, mode).any(|token| token.is_word(sql, "JOIN"));
     scatter.merge.group.is_some() || (!scatter.merge.order.is_empty() && joins())
-}
-
-/// Whether a user variable is a column of a UNION of physical tables, which would give its
-/// DECIMALs thirty digits that MySQL does not show.
-fn shows_variable(scatter: &Scatter<'_>, mode: SqlMode) -> bool {
-    let sql = &scatter.probe.statement.sql;
-    let own = unions(sql);
-    let joined = scatter
-        .parts
-        .iter()
-        .any(|part| unions(&part.statement.sql) > own);
-    let mut columns = Lexer::new(sql, mode).take_while(|token| !token.is_word(sql, "FROM"));
-    joined && columns.any(|token| token.kind == TokenKind::UserVariable)
-}
-
-/// How many UNION ALL a text has.
-fn unions(sql: &[u8]) -> usize {
-    memchr::memmem::find_iter(sql, b"UNION ALL").count()
 }
 
 /// Reads the head of a part's answer: its columns, or MySQL's error.
