@@ -32,6 +32,8 @@ pub(crate) struct Client {
     pub(super) codec: PacketCodec,
     /// Framed packets that wait to be written.
     pub(super) out: BytesMut,
+    /// How many of those bytes are whole answers.
+    pub(super) finished: usize,
     pub(super) capabilities: CapabilityFlags,
     /// Bytes that were written and not counted.
     pub(super) sent: usize,
@@ -125,13 +127,19 @@ impl Client {
         self.out.len()
     }
 
-    /// Takes back what was added and not written, with its sequence numbers.
+    /// Notes that what was added so far is whole answers, which an error in the next one does
+    /// not take back.
+    pub(crate) fn finish_answer(&mut self) {
+        self.finished = self.out.len();
+    }
+
+    /// Takes back what was added of an unfinished answer and not written, with its sequence
+    /// numbers.
     pub(crate) fn discard(&mut self) {
-        if !self.out.is_empty() {
-            // The first packet that was not sent had the number that the next one gets.
-            self.codec
-                .set_sequence(self.out.get(3).copied().unwrap_or_default());
-            self.out.clear();
+        // The first packet that is taken back had the number that the next one gets.
+        if let Some(sequence) = self.out.get(self.finished + 3) {
+            self.codec.set_sequence(*sequence);
+            self.out.truncate(self.finished);
         }
     }
 
@@ -144,6 +152,7 @@ impl Client {
             let written = self.channel.write(&self.out).await;
             self.sent += self.out.len();
             self.out.clear();
+            self.finished = 0;
             written?;
         }
         Ok(())

@@ -78,6 +78,7 @@ async fn attempt(
                     codec,
                     out,
                     capabilities,
+                    finished: 0,
                     sent: 0,
                 };
                 return Ok(Some(LoggedIn { client, identity }));

@@ -35,6 +35,7 @@ impl Session {
             [all @ .., last] => {
                 for range in all {
                     self.statement(&sql[range.clone()], true).await?;
+                    self.client.finish_answer();
                     if self.client.pending() >= WRITE_AT {
                         self.client.flush().await?;
                     }
@@ -76,7 +77,7 @@ impl Session {
     }
 
     /// Plans a text under a catalog.
-    pub(super) fn plan_with(&mut self, catalog: &Catalog, sql: &[u8]) -> Result<Planned, Failure> {
+    pub(crate) fn plan_with(&mut self, catalog: &Catalog, sql: &[u8]) -> Result<Planned, Failure> {
         let Self {
             proxy,
             state,
