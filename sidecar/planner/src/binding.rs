@@ -87,6 +87,10 @@ impl<'a> Binding<'a> {
                 }
                 true
             }
+            Piece::Text(text) => {
+                out.extend_from_slice(text);
+                true
+            }
             Piece::Session(function) => match function.value(self.session) {
                 Some(value) => {
                     out.extend_from_slice(value.as_bytes());

@@ -50,6 +50,21 @@ pub struct Bound<'a> {
     pub action: Action<'a>,
     /// Set for INSERT and REPLACE into a table with a generated key.
     pub insert: Option<InsertReport>,
+    /// Set for INSERT and REPLACE without a list of columns.
+    pub by_position: Option<ByPosition>,
+}
+
+/// What an INSERT without a list of columns takes for granted: the catalog's order of columns.
+/// If someone else changed it, the values are for other columns than the catalog says, and the
+/// row for another place.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub struct ByPosition {
+    /// A shard that the statement goes to.
+    pub shard: ShardIndex,
+    /// A query of the table there, which has the columns as they are now; to be prepared only.
+    pub probe: Vec<u8>,
+    /// The columns that it must have.
+    pub columns: Vec<String>,
 }
 
 /// What to do with a statement.

@@ -141,6 +141,7 @@ impl Plan {
         generated: &[u64],
     ) -> Result<Bound<'a>, Refusal> {
         let mut report: Option<InsertReport> = None;
+        let mut by_position = None;
         let action = match &self.work {
             Work::Pass(target) => Action::Single {
                 target: *target,
@@ -172,6 +173,7 @@ impl Plan {
             Work::Insert(plan) => {
                 let (action, insert) = plan.bind(binding, generated)?;
                 report = insert;
+                by_position = plan.assumed(binding.catalog, &action);
                 action
             }
             Work::Ddl(plan) => plan.bind(binding)?,
@@ -182,6 +184,7 @@ impl Plan {
         Ok(Bound {
             action,
             insert: report,
+            by_position,
         })
     }
 }

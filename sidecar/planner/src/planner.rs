@@ -162,6 +162,7 @@ impl Planner {
         Ok(Bound {
             action: Action::Explain(explain(&bound)),
             insert: None,
+            by_position: None,
         })
     }
 }

@@ -12,6 +12,7 @@ mod execute;
 mod failure;
 mod following;
 mod frontend;
+mod highest_key;
 mod layout;
 mod names;
 mod net;

@@ -12,6 +12,7 @@ use remora_protocol::{CapabilityFlags, Password, RsaKey, backend_wish};
 use tokio::sync::watch;
 
 use crate::backend::{BackendError, Login};
+use crate::highest_key::highest_key;
 use crate::layout::{self, LayoutGuard};
 use crate::net::TlsError;
 use crate::node::Node;
@@ -252,6 +253,26 @@ impl Proxy {
                     .take(&self.sequences, &self.system, world, count)
                     .await
             }
+        }
+    }
+
+    /// Lets the sequence of `table` pass the keys that are in the table, after a key from it was
+    /// found there. Answers whether the table's keys had run ahead of the sequence.
+    ///
+    /// # Errors
+    /// If a shard cannot be asked.
+    pub(crate) async fn catch_up(
+        &self,
+        world: &World,
+        table: &str,
+        made: u64,
+    ) -> Result<bool, BackendError> {
+        match highest_key(&self.system, world, table).await? {
+            Some(highest) if highest >= made => {
+                self.pass_sequence(world, table, highest).await?;
+                Ok(true)
+            }
+            _ => Ok(false),
         }
     }
 

@@ -10,6 +10,7 @@ use remora_protocol::ErrPacket;
 use tokio::sync::Mutex;
 
 use crate::backend::BackendError;
+use crate::highest_key::highest_key;
 use crate::session::HOME;
 use crate::system::System;
 use crate::world::World;
@@ -80,7 +81,23 @@ impl Sequences {
         let wanted = u64::try_from(count).unwrap_or(u64::MAX);
         if block.left() < wanted {
             let size = BLOCK.max(wanted);
-            let first = lease(system, world, table, size).await?;
+            let first = match lease(system, world, table, size).await? {
+                Lease {
+                    first,
+                    is_new: false,
+                } => first,
+                // Rows may have been there before the sequence.
+                Lease {
+                    first,
+                    is_new: true,
+                } => match highest_key(system, world, table).await? {
+                    Some(highest) if highest >= first => {
+                        raise(system, world, table, highest).await?;
+                        lease(system, world, table, size).await?.first
+                    }
+                    _ => first,
+                },
+            };
             block.extend(first, size);
         }
         Ok(block.take(wanted))
@@ -97,7 +114,7 @@ impl Sequences {
         world: &World,
         name: &str,
     ) -> Result<u64, BackendError> {
-        lease(system, world, name, 1).await
+        Ok(lease(system, world, name, 1).await?.first)
     }
 
     /// Lets no value up to `id` be given out any more: a client inserted that one itself.
@@ -149,12 +166,19 @@ impl Sequences {
     }
 }
 
+/// Values of a sequence that nobody else gets.
+struct Lease {
+    first: u64,
+    /// Whether the sequence began with it.
+    is_new: bool,
+}
+
 async fn lease(
     system: &System,
     world: &World,
     table: &str,
     size: u64,
-) -> Result<u64, BackendError> {
+) -> Result<Lease, BackendError> {
     let name = quoted(table);
     let first_free = size.saturating_add(1);
     // The OK packet carries what LAST_INSERT_ID() was given: the row's value before this
@@ -164,7 +188,11 @@ async fn lease(
          ON DUPLICATE KEY UPDATE next = LAST_INSERT_ID(next) + {size}"
     );
     let ended = run(system, world, &sql).await.map_err(exhausted)?;
-    Ok(ended.last_insert_id.max(1))
+    Ok(Lease {
+        first: ended.last_insert_id.max(1),
+        // MySQL counts a row that was there as two.
+        is_new: ended.affected_rows == 1,
+    })
 }
 
 /// The error of a sequence that is at its end, as MySQL has it for AUTO_INCREMENT: its own words

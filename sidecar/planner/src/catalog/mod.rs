@@ -189,6 +189,12 @@ impl Table {
             .position(|column| same_name(&column.name, name))
     }
 
+    /// The names of the columns that `SELECT *` shows, in order.
+    pub(crate) fn visible(&self) -> impl Iterator<Item = &str> {
+        let visible = self.columns.iter().filter(|column| !column.invisible);
+        visible.map(|column| column.name.as_str())
+    }
+
     /// A column.
     #[must_use]
     pub fn column(&self, name: &str) -> Option<&Column> {

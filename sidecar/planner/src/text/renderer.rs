@@ -35,6 +35,8 @@ pub(crate) enum Piece {
         /// Only if the session knows this value; always if there is none.
         only: Option<SessionFunction>,
     },
+    /// This text.
+    Text(Box<[u8]>),
 }
 
 /// Functions whose value a session may know better than a server.

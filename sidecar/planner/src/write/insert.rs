@@ -5,14 +5,17 @@
 
 use std::sync::Arc;
 
+use remora_crds::layout::Slot;
+
 use crate::Refusal;
-use crate::catalog::Table;
+use crate::bound::{Action, ByPosition, Target};
+use crate::catalog::{Catalog, Table};
 use crate::context::Context;
 use crate::names::TableName;
 use crate::route::Operand;
 use crate::text::{Edit, Position, Source, Span};
 
-use super::insert_reader::Reader;
+use super::insert_reader::{Reader, quoted};
 
 /// An INSERT or REPLACE with its rows.
 #[derive(Debug)]
@@ -25,8 +28,10 @@ pub(crate) struct InsertPlan {
     pub(super) rows: Vec<Row>,
     /// The generated column's part, if the table has one.
     pub(super) generated: Option<GeneratedColumn>,
-    /// The schema in front of the table.
+    /// The schema in front of the table, and the columns behind it.
     pub(super) edits: Vec<Edit>,
+    /// The client names no columns: its values are for the columns in their order.
+    pub(super) by_position: bool,
     /// Whether 0 in the generated column is a value of its own.
     pub(super) zero_is_a_value: bool,
 }
@@ -41,6 +46,8 @@ pub(super) struct Row {
     pub(super) key: Option<Operand>,
     /// What the row gives for the generated column.
     pub(super) generated: Given,
+    /// Whether it has a value for each column, rather than `()` for the defaults of all.
+    pub(super) named: bool,
 }
 
 /// What a row gives for the generated column.
@@ -149,6 +156,33 @@ pub(super) fn refused(table: &Table, what: &str) -> Refusal {
 }
 
 impl InsertPlan {
+    /// What must hold of the table for the values to be for the columns that they are taken for.
+    pub(crate) fn assumed(&self, catalog: &Catalog, action: &Action<'_>) -> Option<ByPosition> {
+        if !self.by_position {
+            return None;
+        }
+        let shard = match action {
+            Action::Single {
+                target: Target::Shard(shard),
+                ..
+            } => *shard,
+            Action::Writes(writes) => writes.shards.first()?.0,
+            _ => return None,
+        };
+        let schema = match self.table.sharded() {
+            Some(sharded) => sharded.schema(Slot(0)).to_vec(),
+            None => quoted(catalog.database()).into_bytes(),
+        };
+        let mut probe = b"SELECT * FROM ".to_vec();
+        probe.extend_from_slice(&schema);
+        probe.extend_from_slice(format!(".{}", quoted(&self.table.name)).as_bytes());
+        Some(ByPosition {
+            shard,
+            probe,
+            columns: self.table.visible().map(str::to_owned).collect(),
+        })
+    }
+
     /// Moves the edits out, to where all edits of the statement are.
     pub(crate) fn take_edits(&mut self) -> Vec<Edit> {
         std::mem::take(&mut self.edits)

@@ -5,9 +5,10 @@ use std::sync::Arc;
 use crate::Refusal;
 use crate::catalog::{Table, same_name};
 use crate::context::Context;
+use crate::keys::Charset;
 use crate::lexer::TokenKind;
 use crate::route::Operand;
-use crate::text::{Position, Source};
+use crate::text::{Edit, Piece, Position, Source, Span};
 
 use super::assignments::check_on_duplicate;
 use super::insert::{COUNT_DIFFERS, GeneratedColumn, Given, InsertPlan, Row, refused};
@@ -59,17 +60,34 @@ impl Reader<'_> {
         if columns.names.is_empty() {
             // INSERT t () VALUES (): no column is given, so all have their defaults.
             let given = columns.closing.is_none();
-            let all = self
-                .table
-                .columns
-                .iter()
-                .filter(|column| given && !column.invisible);
-            columns.names = all.map(|column| column.name.clone()).collect();
+            let all = self.table.visible().filter(|_| given);
+            columns.names = all.map(str::to_owned).collect();
         }
         if source.is_any(token, &["VALUES", "VALUE"]) {
-            self.values(token, &columns)
+            let mut plan = self.values(token, &columns)?;
+            // `VALUES ()` gives every column its default only where no column is named.
+            let named = plan.rows.iter().all(|row| row.named);
+            plan.by_position = columns.closing.is_none() && named;
+            // Other names would have to be written in the session's character set.
+            let writable = self.context.charset == Charset::Utf8mb4
+                || columns.names.iter().all(|name| name.is_ascii());
+            if plan.by_position && writable {
+                plan.edits.push(self.column_list(token, &columns.names));
+            }
+            Ok(plan)
         } else {
             Err(self.refused("rows from a SELECT or TABLE"))
+        }
+    }
+
+    /// Writes the columns out that the client leaves to their order, in front of VALUES: whatever
+    /// order they are in when the statement runs, the key's value goes into the key's column.
+    fn column_list(&self, values: usize, names: &[String]) -> Edit {
+        let names: Vec<String> = names.iter().map(|name| quoted(name)).collect();
+        let at = self.source.end(values - 1);
+        Edit {
+            span: Span { start: at, end: at },
+            piece: Piece::Text(format!(" ({})", names.join(", ")).into_bytes().into()),
         }
     }
 
@@ -153,6 +171,7 @@ impl Reader<'_> {
                 span: source.span(start, closing + 1),
                 key,
                 generated,
+                named: !all_default,
             });
         }
         let name_at = match (self.generated_name(), generated_at) {
@@ -226,6 +245,7 @@ impl Reader<'_> {
             span,
             key,
             generated,
+            named: true,
         };
         Ok(self.finish(vec![row], span.start, span.end, name, duplicate))
     }
@@ -250,6 +270,7 @@ impl Reader<'_> {
             rows,
             generated,
             edits: Vec::new(),
+            by_position: false,
             zero_is_a_value: self.context.zero_is_a_value,
         }
     }
@@ -383,6 +404,6 @@ fn position(columns: &[String], name: &str) -> Option<usize> {
     columns.iter().position(|column| same_name(column, name))
 }
 
-fn quoted(name: &str) -> String {
+pub(super) fn quoted(name: &str) -> String {
     format!("`{}`", name.replace('`', "``"))
 }

@@ -23,6 +23,8 @@ pub(crate) struct Patch<'a> {
     pub insert_id: Option<u64>,
     /// Another statement of the same text follows.
     pub more_results: bool,
+    /// An error of this number is not passed on: the caller may know better.
+    pub withheld: Option<u16>,
 }
 
 /// What the session must know of an answer.
@@ -34,6 +36,8 @@ pub(crate) struct Relayed {
     pub error: Option<u16>,
     /// Whether there was a result set.
     pub had_rows: bool,
+    /// The error that was not passed on.
+    pub withheld: Option<ErrPacket<'static>>,
 }
 
 /// Passes an answer on to the client until its end.
@@ -118,6 +122,7 @@ enum Fate<'p> {
     Ok(OkPacket<'p>),
     End(OkPacket<'p>),
     Error(ErrPacket<'p>),
+    Withheld,
 }
 
 impl Relay<'_> {
@@ -137,6 +142,10 @@ impl Relay<'_> {
                 Fate::Kept => {
                     self.next_sequence = sequence_after(packet);
                     at = start + len;
+                }
+                Fate::Withheld => {
+                    exchange.consume(start + len);
+                    at = 0;
                 }
                 fate => {
                     client.put_framed(&exchange.buffered()[..start]);
@@ -173,6 +182,10 @@ impl Relay<'_> {
                 let error = ErrPacket::decode(body)?;
                 self.relayed.ended = None;
                 self.relayed.error = Some(error.code);
+                if self.patch.withheld == Some(error.code) {
+                    self.relayed.withheld = Some(error.into_owned());
+                    return Ok(Fate::Withheld);
+                }
                 match self.patch.names {
                     Some(names) => {
                         let message = names.in_text(&error.message).into_owned().into();
@@ -204,6 +217,7 @@ impl Relay<'_> {
 
     fn put(&self, client: &mut Client, fate: Fate<'_>, body: &[u8]) -> Result<(), Failure> {
         match fate {
+            Fate::Withheld => {}
             Fate::Kept | Fate::Renumbered => client.put(body),
             Fate::Ok(ok) => client.put_ok(&ok),
             Fate::End(ok) => client.put_end(&ok),

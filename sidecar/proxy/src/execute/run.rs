@@ -2,19 +2,20 @@
 
 use std::time::Instant;
 
+use remora_crds::GeneratedKeyKind;
 use remora_planner::keys::Charset;
 use remora_planner::lexer::{Lexer, SqlMode};
 use remora_planner::utility::StatementKind;
 use remora_planner::{
-    Action, BindInput, Catalog, InsertReport, Param as KeyParam, ParamSource, Planned,
+    Action, BindInput, ByPosition, Catalog, InsertReport, Param as KeyParam, ParamSource, Planned,
     SessionValues, Statement, Traits,
 };
-use remora_protocol::Param;
+use remora_protocol::{ColumnDef, ErrPacket, Param};
 
 use crate::backend::Call;
 use crate::console::explain;
 use crate::failure::Failure;
-use crate::session::Session;
+use crate::session::{Session, second_shard};
 use crate::telemetry::Way;
 use crate::world::World;
 
@@ -51,6 +52,13 @@ pub(crate) struct Route<'a> {
 }
 
 impl<'a> Route<'a> {
+    /// The error that must not reach the client before it is known whether it would meet MySQL's
+    /// own AUTO_INCREMENT too.
+    pub(crate) fn withheld(&self) -> Option<u16> {
+        let made = self.insert.as_ref().and_then(|i| i.first_generated);
+        made.map(|_| DUPLICATE)
+    }
+
     /// A statement as a server gets it.
     pub(crate) fn call<'b>(&'b self, statement: &'b Statement<'_>) -> Call<'b> {
         let params = self.params.map(|params| {
@@ -80,8 +88,28 @@ fn ignores(sql: &[u8], mode: SqlMode) -> bool {
         .any(|token| token.is_word(sql, "IGNORE"))
 }
 
+/// How an attempt at a statement ended without an error for the client.
+enum Attempt {
+    /// It is answered.
+    Done,
+    /// Nothing ran: the table's columns are not in the catalog's order any more.
+    Reordered,
+    /// Nothing is left of it: a key that was made for it is there already.
+    Taken {
+        table: String,
+        lowest: u64,
+        error: ErrPacket<'static>,
+    },
+}
+
+/// MySQL's number for a key that is there already.
+const DUPLICATE: u16 = 1062;
+
 impl Session {
     /// Runs a planned statement and adds its answer, or part of it, to the client's output.
+    ///
+    /// An INSERT has a second attempt where the first one found that it was made from what is
+    /// not so any more: another sidecar, or someone at MySQL itself, changed the table.
     pub(crate) async fn run(
         &mut self,
         world: &World,
@@ -89,6 +117,40 @@ impl Session {
         planned: &Planned,
         request: &Request<'_>,
     ) -> Result<(), Failure> {
+        let first = self.attempt(world, catalog, planned, request, true).await?;
+        match first {
+            Attempt::Done => return Ok(()),
+            Attempt::Reordered => self.proxy.reload_catalog(world).await,
+            Attempt::Taken {
+                table,
+                lowest,
+                error,
+            } => {
+                if !self.proxy.catch_up(world, &table, lowest).await? {
+                    return Err(error.into());
+                }
+            }
+        }
+        let catalog = world.catalogs.load();
+        let planned = self.plan_with(&catalog, request.sql)?;
+        let second = self
+            .attempt(world, &catalog, &planned, request, false)
+            .await?;
+        match second {
+            Attempt::Taken { error, .. } => Err(error.into()),
+            Attempt::Done | Attempt::Reordered => Ok(()),
+        }
+    }
+
+    /// The statement once; `may_be_old`: whether the catalog is not the newest there is.
+    async fn attempt(
+        &mut self,
+        world: &World,
+        catalog: &Catalog,
+        planned: &Planned,
+        request: &Request<'_>,
+        may_be_old: bool,
+    ) -> Result<Attempt, Failure> {
         let started = Instant::now();
         let proxy = self.proxy.clone();
         let context = self.state.context.clone();
@@ -114,14 +176,20 @@ impl Session {
         let needed = proxy
             .planner
             .generated_values_needed(&context, planned, request.sql, &input);
-        let generated = match needed {
-            Some(needed) => proxy.generate(world, &needed).await?,
+        let generated = match &needed {
+            Some(needed) => proxy.generate(world, needed).await?,
             None => Vec::new(),
         };
         input.generated = &generated;
         let bound = proxy
             .planner
             .bind(catalog, &context, planned, request.sql, &input)?;
+        if may_be_old
+            && let Some(assumed) = &bound.by_position
+            && !self.is_in_order(world, assumed).await?
+        {
+            return Ok(Attempt::Reordered);
+        }
         if let Some(report) = &bound.insert
             && let Some(highest) = report.highest_explicit
         {
@@ -159,6 +227,84 @@ impl Session {
             ),
         };
         self.proxy.metrics.statement(way, started.elapsed());
-        outcome
+        match (outcome, needed) {
+            (Err(Failure::Answer(error)), Some(needed))
+                if needed.kind == GeneratedKeyKind::Sequence
+                    && error.code == DUPLICATE
+                    && names_one_of(&error.message, &generated) =>
+            {
+                Ok(Attempt::Taken {
+                    table: needed.table,
+                    lowest: generated.first().copied().unwrap_or_default(),
+                    error,
+                })
+            }
+            (outcome, _) => outcome.map(|()| Attempt::Done),
+        }
+    }
+
+    /// Whether a table's columns are in the order that an INSERT without a list of columns takes
+    /// for granted. MySQL prepares a query of it, which begins no transaction.
+    async fn is_in_order(&mut self, world: &World, assumed: &ByPosition) -> Result<bool, Failure> {
+        let shard = usize::from(assumed.shard.0);
+        if self
+            .state
+            .transaction
+            .shard()
+            .is_some_and(|own| own != shard)
+        {
+            return Err(second_shard().into());
+        }
+        self.prepare_backend(world, shard).await?;
+        let Some(backend) = self.backends.get(shard) else {
+            return Err(Failure::CutOff);
+        };
+        let Ok(described) = backend.describe(&assumed.probe).await? else {
+            // The account may insert but not read, or the table is gone: what the system account
+            // sees must do, and the statement itself tells the rest.
+            let before = world.catalogs.load().version();
+            self.proxy.refresh_catalog(world).await;
+            return Ok(world.catalogs.load().version() == before);
+        };
+        let mut columns = assumed.columns.iter();
+        for definition in &described.columns {
+            let name = ColumnDef::decode(definition)?.name;
+            // Other names are in the character set of the session's results.
+            let differs =
+                |known: &String| known.as_bytes() != name && (known.is_ascii() || name.is_ascii());
+            if columns.next().is_none_or(differs) {
+                return Ok(false);
+            }
+        }
+        Ok(columns.next().is_none())
+    }
+}
+
+/// Whether MySQL's text about a duplicate (`Duplicate entry '7-500' for key 'ticket.PRIMARY'`)
+/// names one of these values: the columns of a key are joined by `-`.
+fn names_one_of(message: &[u8], values: &[u64]) -> bool {
+    let text = String::from_utf8_lossy(message);
+    let entry = text
+        .split_once('\'')
+        .and_then(|(_, rest)| Some(rest.rsplit_once("' for key ")?.0));
+    entry.is_some_and(|entry| {
+        let mut parts = entry.split('-').filter_map(|part| part.parse().ok());
+        parts.any(|part: u64| values.contains(&part))
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_duplicate_is_of_a_made_key_if_it_names_one() {
+        let of = |entry: &str| {
+            let text = format!("Duplicate entry '{entry}' for key 'ticket.PRIMARY'");
+            names_one_of(text.as_bytes(), &[500, 501])
+        };
+        assert!(of("500") && of("7-501") && of("it's-501"));
+        assert!(!of("50") && !of("1500") && !of("bob") && !of(""));
+        assert!(!names_one_of(b"another text with 500", &[500]));
     }
 }

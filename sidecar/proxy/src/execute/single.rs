@@ -55,8 +55,13 @@ impl Session {
                 .then_some(&world.names),
             insert_id: route.insert.as_ref().and_then(|i| i.first_generated),
             more_results: route.more_results,
+            withheld: route.withheld(),
         };
         let relayed = relay(&mut self.client, exchange, &patch).await?;
+        if let Some(error) = relayed.withheld {
+            self.ask_transaction(shard).await?;
+            return Err(logical(world, error).into());
+        }
         self.observe(world, shard, &relayed, route).await
     }
 
