@@ -37,8 +37,7 @@ impl Described {
     }
 }
 
-/// EXECUTE without a cursor: all rows are sent at once, which a client that asked for a cursor
-/// sees by the status and reads all the same.
+/// EXECUTE without a cursor: all rows are sent at once.
 const NO_CURSOR: u8 = 0;
 /// MySQL's number for `max_prepared_stmt_count`.
 const TOO_MANY_STATEMENTS: u16 = 1461;
@@ -139,7 +138,7 @@ impl Backend {
         if let Some(error) = refused {
             return Ok(Err(error));
         }
-        if let Some(evicted) = self.statements.insert(sql, described.statement) {
+        for evicted in self.statements.insert(sql, described.statement) {
             self.queue_silent(&Command::StmtClose(evicted))?;
         }
         Ok(Ok(described))

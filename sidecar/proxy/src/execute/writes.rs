@@ -50,7 +50,7 @@ impl Session {
             self.prepare_backend(world, shard).await?;
             self.lend_state(shard, &route.traits).await?;
         }
-        let characteristics = std::mem::take(&mut self.state.next_transaction);
+        let characteristics = self.state.next_transaction.take();
         let instant = self.instant();
         let mut backends = self.backends.select(&shards);
         for backend in &mut backends {

@@ -33,7 +33,8 @@ impl Session {
                 param,
                 data,
             } => {
-                self.prepared.long_data(statement, param, data);
+                let others = self.state.held();
+                self.prepared.long_data(statement, param, data, others);
             }
             Command::StmtClose(statement) => self.prepared.close(statement),
             Command::StmtReset(statement) => {

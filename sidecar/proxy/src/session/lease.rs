@@ -100,7 +100,7 @@ impl Session {
     /// Lets `shard` run what opened the session's transaction, in the same write as the
     /// statement that follows.
     fn open_transaction(&mut self, shard: usize) {
-        for sql in std::mem::take(&mut self.state.next_transaction) {
+        for sql in self.state.next_transaction.take() {
             if let Some(backend) = self.backends.get(shard) {
                 backend.queue_query(&sql);
             }

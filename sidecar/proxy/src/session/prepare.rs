@@ -9,7 +9,7 @@ use remora_protocol::{
     PrepareOk, RawParam, decode_params, rename_schema,
 };
 
-use super::prepared::ClientStatement;
+use super::prepared::{ClientStatement, no_cursors};
 use super::utility::not_supported;
 use super::{HOME, Session};
 use crate::backend::Described;
@@ -17,6 +17,9 @@ use crate::execute::Request;
 use crate::failure::Failure;
 use crate::names::logical;
 use crate::world::World;
+
+/// The flags of an EXECUTE that wants its rows at once.
+const NO_CURSOR: u8 = 0;
 
 impl Session {
     /// Prepares a statement. MySQL describes it on one physical table; where it will run
@@ -57,11 +60,13 @@ impl Session {
             planned,
             context: context.clone(),
             params: described.params.len(),
+            has_rows: !described.columns.is_empty(),
             types: Vec::new(),
             long_data: std::collections::HashMap::new(),
             spoiled: None,
         };
-        let id = self.prepared.insert(statement)?;
+        let room = self.room();
+        let id = self.prepared.insert(statement, room)?;
         self.put_described(&world, id, &described)
     }
 
@@ -130,8 +135,11 @@ impl Session {
     /// Executes a prepared statement.
     pub(super) async fn execute(&mut self, execute: &Execute<'_>) -> Result<(), Failure> {
         let mut statement = self.prepared.take(execute.statement)?;
-        let outcome = self.execute_statement(&mut statement, execute.body).await;
-        statement.long_data.clear();
+        let outcome = if execute.flags != NO_CURSOR && statement.has_rows {
+            Err(no_cursors().into())
+        } else {
+            self.execute_statement(&mut statement, execute.body).await
+        };
         self.prepared.put_back(execute.statement, statement);
         outcome
     }

@@ -6,18 +6,19 @@ use std::sync::Arc;
 use remora_planner::{Context, Planned};
 use remora_protocol::{ErrPacket, ParamType};
 
+use super::memory::{EACH, MOST};
 use crate::failure::Failure;
 
 /// MySQL's default for `max_prepared_stmt_count`.
 const MAX_STATEMENTS: usize = 16_382;
-/// MySQL's default for `max_allowed_packet`, which also bounds a parameter sent in pieces.
-const MAX_LONG_DATA: usize = 64 << 20;
 
 /// Prepared statements by the id that the client knows.
 #[derive(Debug, Default)]
 pub(crate) struct Prepared {
     statements: HashMap<u32, ClientStatement, ahash::RandomState>,
     last_id: u32,
+    /// The bytes of all texts and of what was sent in pieces.
+    held: usize,
 }
 
 /// One statement that the client prepared.
@@ -31,6 +32,8 @@ pub(crate) struct ClientStatement {
     pub(crate) context: Arc<Context>,
     /// The number of parameters.
     pub(crate) params: usize,
+    /// Whether its answer is a result set.
+    pub(crate) has_rows: bool,
     /// The types that the client bound last; it may leave them out next time.
     pub(crate) types: Vec<ParamType>,
     /// Parameters that were sent in pieces.
@@ -39,12 +42,36 @@ pub(crate) struct ClientStatement {
     pub(crate) spoiled: Option<ErrPacket<'static>>,
 }
 
+impl ClientStatement {
+    /// The bytes of what was sent in pieces.
+    fn long_bytes(&self) -> usize {
+        self.long_data.values().map(Vec::len).sum()
+    }
+}
+
 impl Prepared {
+    /// The bytes that it takes.
+    pub(crate) fn held(&self) -> usize {
+        self.held
+    }
+
     /// Remembers a statement and gives its id.
     ///
     /// # Errors
-    /// MySQL's 1461 when the client holds too many.
-    pub(crate) fn insert(&mut self, statement: ClientStatement) -> Result<u32, Failure> {
+    /// MySQL's 1461 when the client holds too many, or more than there is `room` for.
+    pub(crate) fn insert(
+        &mut self,
+        statement: ClientStatement,
+        room: usize,
+    ) -> Result<u32, Failure> {
+        let bytes = statement.sql.len() + EACH;
+        if bytes > room {
+            let message = format!(
+                "Can't create more statements: those of a session, and its variables, may take \
+                 {MOST} bytes together; close some"
+            );
+            return Err(ErrPacket::new(1461, *b"42000", message).into());
+        }
         if self.statements.len() >= MAX_STATEMENTS {
             let message = format!(
                 "Can't create more than max_prepared_stmt_count statements \
@@ -52,6 +79,7 @@ impl Prepared {
             );
             return Err(ErrPacket::new(1461, *b"42000", message).into());
         }
+        self.held += bytes;
         self.last_id = self.last_id.wrapping_add(1);
         self.statements.insert(self.last_id, statement);
         Ok(self.last_id)
@@ -67,13 +95,16 @@ impl Prepared {
             .ok_or_else(|| unknown(id, "mysqld_stmt_execute").into())
     }
 
-    /// Puts a statement back after [`take`](Self::take).
-    pub(crate) fn put_back(&mut self, id: u32, statement: ClientStatement) {
+    /// Puts a statement back after [`take`](Self::take). What was sent in pieces is used up.
+    pub(crate) fn put_back(&mut self, id: u32, mut statement: ClientStatement) {
+        self.held -= statement.long_bytes();
+        statement.long_data.clear();
         self.statements.insert(id, statement);
     }
 
-    /// Appends to a parameter. There is no answer; mistakes show with EXECUTE.
-    pub(crate) fn long_data(&mut self, id: u32, param: u16, data: &[u8]) {
+    /// Appends to a parameter, where the session holds so many bytes of `others`. There is no
+    /// answer; mistakes show with EXECUTE.
+    pub(crate) fn long_data(&mut self, id: u32, param: u16, data: &[u8], others: usize) {
         let Some(statement) = self.statements.get_mut(&id) else {
             return;
         };
@@ -86,8 +117,7 @@ impl Prepared {
             ));
             return;
         }
-        let held: usize = statement.long_data.values().map(Vec::len).sum();
-        if held + data.len() > MAX_LONG_DATA {
+        if self.held + others + data.len() > MOST {
             statement.spoiled = Some(ErrPacket::new(
                 1105,
                 *b"HY000",
@@ -96,6 +126,7 @@ impl Prepared {
             ));
             return;
         }
+        self.held += data.len();
         statement
             .long_data
             .entry(param)
@@ -112,12 +143,13 @@ impl Prepared {
             .statements
             .get_mut(&id)
             .ok_or_else(|| unknown(id, "mysqld_stmt_reset"))?;
+        self.held -= statement.long_bytes();
         statement.long_data.clear();
         statement.spoiled = None;
         Ok(())
     }
 
-    /// The error of a FETCH: no statement has an open cursor, since all rows are sent at once.
+    /// The error of a FETCH: no statement has an open cursor.
     pub(crate) fn no_cursor(&self, id: u32) -> ErrPacket<'static> {
         if self.statements.contains_key(&id) {
             let message = format!("The statement ({id}) has no open cursor.");
@@ -129,13 +161,28 @@ impl Prepared {
 
     /// Forgets a statement. Servers forget theirs when others take their place.
     pub(crate) fn close(&mut self, id: u32) {
-        self.statements.remove(&id);
+        if let Some(statement) = self.statements.remove(&id) {
+            self.held -= statement.sql.len() + EACH + statement.long_bytes();
+        }
     }
 
     /// Forgets all.
     pub(crate) fn clear(&mut self) {
         self.statements.clear();
+        self.held = 0;
     }
+}
+
+/// The refusal of an EXECUTE that asks for a cursor. To send the rows at once instead would be
+/// MySQL's protocol, but Connector/J (`useCursorFetch`) takes the packet behind the columns for
+/// the cursor's status without looking at it, and would lose a row.
+pub(super) fn no_cursors() -> ErrPacket<'static> {
+    ErrPacket::new(
+        1235,
+        *b"42000",
+        "This version of Remora doesn't yet support server-side cursors; execute without one \
+         (Connector/J: useCursorFetch=false): rows are streamed as they are read",
+    )
 }
 
 fn unknown(id: u32, function: &str) -> ErrPacket<'static> {

@@ -1,16 +1,13 @@
 //! SET: run on one server, remembered for the others.
 
-use std::sync::Arc;
-
-use remora_planner::keys::Charset;
-use remora_planner::lexer::{Lexer, SqlMode};
+use remora_planner::lexer::Lexer;
 use remora_planner::utility::{self, Assignment, Scope, SetValue, Span, TransactionScope};
-use remora_protocol::{ColumnType, ErrPacket};
+use remora_protocol::ErrPacket;
 
 use super::settings::{CHARACTER_SET, NAMES};
 use super::utility::not_supported;
-use super::{Diagnostics, HOME, InsertId, Note, Session, Transaction};
-use crate::backend::{Call, Table};
+use super::{Characteristics, Diagnostics, HOME, Note, Session, Transaction};
+use crate::backend::Call;
 use crate::charsets;
 use crate::execute::{Patch, Request, relay};
 use crate::failure::Failure;
@@ -22,7 +19,7 @@ const NEXT_TRANSACTION: [&str; 2] = ["transaction_isolation", "transaction_read_
 const REFUSED: [&str; 4] = ["gtid_next", "insert_id", "pseudo_thread_id", "sql_log_bin"];
 
 /// How a connection that did not run the SET gets the same value.
-enum Replay {
+pub(super) enum Replay {
     /// By the client's own words.
     Text(Vec<u8>),
     /// By the value that MySQL computed.
@@ -33,9 +30,9 @@ enum Replay {
 }
 
 /// One variable that a SET gives a value.
-struct Assigned {
-    name: Vec<u8>,
-    replay: Replay,
+pub(super) struct Assigned {
+    pub(super) name: Vec<u8>,
+    pub(super) replay: Replay,
 }
 
 impl Session {
@@ -59,9 +56,13 @@ impl Session {
                          SET; use SET TRANSACTION",
                     ));
                 }
-                None => return self.set_next_transaction(request),
+                None => {
+                    let what = characteristics(sql, assignment);
+                    return self.set_next_transaction(what, request);
+                }
             }
         }
+        self.admit_bytes(sql.len())?;
         let computes = assigned.iter().any(|a| matches!(a.replay, Replay::Value));
         let shard = if computes {
             self.shard_of_expressions(sql)
@@ -69,6 +70,7 @@ impl Session {
             self.any_shard()
         };
         self.lease_for_set(world, shard, computes).await?;
+        self.admit_charset(shard, &assignments, request).await?;
         let Some(backend) = self.backends.get(shard) else {
             return Err(Failure::CutOff);
         };
@@ -125,9 +127,6 @@ impl Session {
                 }
                 if REFUSED.contains(&name.as_str()) {
                     return Err(not_supported(&format!("SET {name}")));
-                }
-                if name == "character_set_client" {
-                    admit_text(&text(*value))?;
                 }
                 let replay = replay(format!("SET SESSION {name}"), *value);
                 Assigned {
@@ -197,7 +196,11 @@ impl Session {
     }
 
     /// SET TRANSACTION, without SESSION: it goes before whatever opens the next transaction.
-    fn set_next_transaction(&mut self, request: &Request<'_>) -> Result<(), Failure> {
+    fn set_next_transaction(
+        &mut self,
+        what: Characteristics,
+        request: &Request<'_>,
+    ) -> Result<(), Failure> {
         if self.state.transaction.is_open() {
             return Err(ErrPacket::new(
                 1568,
@@ -206,9 +209,48 @@ impl Session {
             )
             .into());
         }
-        self.state.next_transaction.push(request.sql.to_vec());
+        self.admit_bytes(request.sql.len())?;
+        self.state.next_transaction.put(what, request.sql);
         self.state.succeeded();
         self.put_ok(request.more_results);
+        Ok(())
+    }
+
+    /// Refuses a character set for texts before a server has it, however its value is written:
+    /// by a name, by the number of a collation, or by an expression, as dumps restore it.
+    async fn admit_charset(
+        &mut self,
+        shard: usize,
+        assignments: &[Assignment],
+        request: &Request<'_>,
+    ) -> Result<(), Failure> {
+        let (sql, mode) = (request.sql, self.state.context.sql_mode);
+        for assignment in assignments {
+            let Assignment::Variable { name, value, .. } = assignment else {
+                continue;
+            };
+            if !name.name(sql).eq_ignore_ascii_case(b"character_set_client") {
+                continue;
+            }
+            match utility::set_value(sql, *value, mode) {
+                SetValue::Default => {}
+                SetValue::Word(name) | SetValue::Text(name) => {
+                    charsets::admit_name(&String::from_utf8_lossy(&name))?;
+                }
+                SetValue::Integer(number) => admit_number(&number.to_string())?,
+                SetValue::Expression if request.params.is_some() => {
+                    return Err(not_supported(
+                        "character_set_client by an expression in a prepared statement",
+                    ));
+                }
+                SetValue::Expression => {
+                    let ask = [b"SELECT ", value.text(sql), b" LIMIT 1"].concat();
+                    let table = self.ask(shard, &ask).await?;
+                    charsets::admit_name(&table.text(0))?;
+                    admit_number(&table.text(0))?;
+                }
+            }
+        }
         Ok(())
     }
 
@@ -232,111 +274,28 @@ impl Session {
         self.lease(world, shard).await?;
         self.lend_insert_id(shard).await
     }
+}
 
-    async fn remember(&mut self, shard: usize, assigned: Vec<Assigned>) -> Result<(), Failure> {
-        let touches = |names: &[&[u8]]| assigned.iter().any(|a| names.contains(&&a.name[..]));
-        let modes = touches(&[b"sql_mode"]);
-        let limits = touches(&[b"sql_select_limit"]);
-        let charsets = touches(&[
-            NAMES,
-            CHARACTER_SET,
-            b"character_set_client",
-            b"character_set_connection",
-            b"collation_connection",
-        ]);
-        let insert_id = touches(&[b"last_insert_id", b"identity"]);
-        for Assigned { name, replay } in assigned {
-            if name.eq_ignore_ascii_case(b"last_insert_id") || name == b"identity" {
-                continue;
-            }
-            let set = match replay {
-                Replay::Text(set) => set,
-                Replay::Value | Replay::String => self.computed(shard, &name).await?,
-            };
-            self.state.settings.put(&name, set);
+/// What a SET of the next transaction's characteristics is about.
+fn characteristics(sql: &[u8], assignment: &Assignment) -> Characteristics {
+    let (isolation, access) = match assignment {
+        Assignment::Transaction {
+            isolation, access, ..
+        } => (isolation.is_some(), access.is_some()),
+        Assignment::Variable { name, .. } => {
+            let isolation = name
+                .name(sql)
+                .eq_ignore_ascii_case(NEXT_TRANSACTION[0].as_bytes());
+            (isolation, !isolation)
         }
-        let version = self.state.settings.version();
-        if let Some(backend) = self.backends.get(shard) {
-            backend.applied.settings = version;
-            if modes || charsets {
-                // What is prepared there was read under the old ones.
-                backend.forget_statements()?;
-            }
-        }
-        if insert_id {
-            let otherwise = 0;
-            self.state.insert_id = InsertId::Ask { shard, otherwise };
-        }
-        if limits {
-            self.learn_select_limit(shard).await?;
-        }
-        if modes {
-            self.learn_sql_mode(shard).await?;
-        }
-        if charsets {
-            self.learn_charset(shard).await?;
-        }
-        Ok(())
-    }
+        _ => (false, false),
+    };
+    Characteristics { isolation, access }
+}
 
-    async fn ask(&mut self, shard: usize, sql: &[u8]) -> Result<Table, Failure> {
-        let Some(backend) = self.backends.get(shard) else {
-            return Err(Failure::CutOff);
-        };
-        Ok(backend.table(sql).await??)
-    }
-
-    /// A SET that gives a variable the value that it has on `shard`.
-    async fn computed(&mut self, shard: usize, name: &[u8]) -> Result<Vec<u8>, Failure> {
-        let name = String::from_utf8_lossy(name).into_owned();
-        if name.starts_with('@') {
-            let ask =
-                format!("SELECT {name}, HEX({name}), CHARSET({name}), COLLATION({name}) LIMIT 1");
-            let table = self.ask(shard, ask.as_bytes()).await?;
-            return Ok(format!("SET {name} = {}", user_value(&table)).into_bytes());
-        }
-        let table = self
-            .ask(shard, format!("SELECT @@SESSION.{name} LIMIT 1").as_bytes())
-            .await?;
-        Ok(format!("SET SESSION {name} = {}", system_value(&table)).into_bytes())
-    }
-
-    /// `sql_select_limit` counts the rows of the whole answer, not of each part. All internal
-    /// SELECTs have a LIMIT of their own because of it.
-    async fn learn_select_limit(&mut self, shard: usize) -> Result<(), Failure> {
-        let table = self
-            .ask(shard, b"SELECT @@SESSION.sql_select_limit LIMIT 1")
-            .await?;
-        let limit: Option<u64> = table.text(0).parse().ok();
-        self.state.select_limit = limit.filter(|limit| *limit < u64::MAX);
-        Ok(())
-    }
-
-    async fn learn_sql_mode(&mut self, shard: usize) -> Result<(), Failure> {
-        let table = self
-            .ask(shard, b"SELECT @@SESSION.sql_mode LIMIT 1")
-            .await?;
-        let names = table.text(0);
-        let context = Arc::make_mut(&mut self.state.context);
-        context.sql_mode = SqlMode::from_names(&names);
-        context.zero_is_a_value = names.split(',').any(|name| name == "NO_AUTO_VALUE_ON_ZERO");
-        Ok(())
-    }
-
-    async fn learn_charset(&mut self, shard: usize) -> Result<(), Failure> {
-        let ask =
-            b"SELECT @@SESSION.character_set_client, @@SESSION.character_set_connection LIMIT 1";
-        let table = self.ask(shard, ask).await?;
-        let (client, connection) = (table.text(0), table.text(1));
-        // It came by an expression or a number, and the servers have it already.
-        charsets::admit_name(&client).map_err(Failure::Last)?;
-        Arc::make_mut(&mut self.state.context).charset = if client == connection {
-            Charset::named(&client)
-        } else {
-            Charset::Other
-        };
-        Ok(())
-    }
+/// Refuses the character set of a collation's number, if it is one.
+fn admit_number(value: &str) -> Result<(), ErrPacket<'static>> {
+    value.parse().map_or(Ok(()), charsets::admit_collation)
 }
 
 /// Refuses a character set that is written as a word or a string.
@@ -344,59 +303,9 @@ fn admit_text(value: &str) -> Result<(), ErrPacket<'static>> {
     charsets::admit_name(value.trim_matches(['\'', '"', '`']))
 }
 
-fn is_number(kind: ColumnType) -> bool {
-    use ColumnType as T;
-    matches!(
-        kind,
-        T::MYSQL_TYPE_TINY
-            | T::MYSQL_TYPE_SHORT
-            | T::MYSQL_TYPE_INT24
-            | T::MYSQL_TYPE_LONG
-            | T::MYSQL_TYPE_LONGLONG
-            | T::MYSQL_TYPE_DECIMAL
-            | T::MYSQL_TYPE_NEWDECIMAL
-    )
-}
-
-/// A user variable's value as a literal of the same type, character set and collation.
-fn user_value(table: &Table) -> String {
-    let (value, hex, charset, collation) =
-        (table.text(0), table.text(1), table.text(2), table.text(3));
-    match table.kinds.first() {
-        _ if table.is_null(0) => "NULL".to_owned(),
-        Some(kind) if is_number(*kind) => value,
-        Some(ColumnType::MYSQL_TYPE_DOUBLE | ColumnType::MYSQL_TYPE_FLOAT) => {
-            if value.contains('e') {
-                value
-            } else {
-                format!("{value}e0")
-            }
-        }
-        _ => format!("_{charset} X'{hex}' COLLATE {collation}"),
-    }
-}
-
-fn system_value(table: &Table) -> String {
-    let value = table.text(0);
-    match table.kinds.first() {
-        _ if table.is_null(0) => "NULL".to_owned(),
-        Some(kind) if is_number(*kind) => value,
-        Some(ColumnType::MYSQL_TYPE_DOUBLE | ColumnType::MYSQL_TYPE_FLOAT) => value,
-        _ => format!("'{}'", value.replace('\'', "''")),
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    fn table(kind: ColumnType, values: [Option<&str>; 4]) -> Table {
-        let row = values.map(|v| v.map(|v| v.as_bytes().to_vec())).to_vec();
-        Table {
-            kinds: vec![kind],
-            rows: vec![row],
-        }
-    }
 
     #[test]
     fn a_character_set_is_refused_however_it_is_quoted() {
@@ -405,37 +314,6 @@ mod tests {
         }
         for value in ["DEFAULT", "'latin1'", "@saved", "'it''s gbk'"] {
             assert!(admit_text(value).is_ok(), "{value}");
-        }
-    }
-
-    #[test]
-    fn a_computed_value_keeps_its_type() {
-        use ColumnType as T;
-        for (kind, values, literal) in [
-            (
-                T::MYSQL_TYPE_LONGLONG,
-                [Some("-3"), Some("FD"), None, None],
-                "-3",
-            ),
-            (T::MYSQL_TYPE_DOUBLE, [Some("2"), None, None, None], "2e0"),
-            (
-                T::MYSQL_TYPE_NEWDECIMAL,
-                [Some("1.50"), None, None, None],
-                "1.50",
-            ),
-            (
-                T::MYSQL_TYPE_VAR_STRING,
-                [
-                    Some("a'b"),
-                    Some("612762"),
-                    Some("utf8mb4"),
-                    Some("utf8mb4_bin"),
-                ],
-                "_utf8mb4 X'612762' COLLATE utf8mb4_bin",
-            ),
-            (T::MYSQL_TYPE_VAR_STRING, [None; 4], "NULL"),
-        ] {
-            assert_eq!(user_value(&table(kind, values)), literal);
         }
     }
 }

@@ -2,6 +2,8 @@
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
+use super::memory::EACH;
+
 /// Orders the settings of all sessions, so that no number comes twice in one of them: what is
 /// known under a number (columns' definitions) outlives a reset.
 static VERSION: AtomicU64 = AtomicU64::new(0);
@@ -57,6 +59,19 @@ impl Settings {
             .any(|e| e.name.eq_ignore_ascii_case(name))
     }
 
+    /// Forgets the value of a variable.
+    pub(crate) fn forget(&mut self, name: &[u8]) {
+        self.entries.retain(|e| !e.name.eq_ignore_ascii_case(name));
+    }
+
+    /// What they take, in bytes.
+    pub(crate) fn held(&self) -> usize {
+        self.entries
+            .iter()
+            .map(|e| e.name.len() + e.set.len() + EACH)
+            .sum()
+    }
+
     /// A number that grows with each SET.
     pub(crate) fn version(&self) -> u64 {
         self.version
@@ -89,6 +104,15 @@ mod tests {
         settings.put(b"@a", b"SET @a = 1".to_vec());
         settings.put(b"SQL_MODE", b"SET sql_mode = 'ANSI'".to_vec());
         assert_eq!(since(&settings, 0), ["SET @a = 1", "SET sql_mode = 'ANSI'"]);
+    }
+
+    #[test]
+    fn no_number_comes_again_after_a_reset() {
+        let mut before = Settings::default();
+        before.put(NAMES, b"SET NAMES latin1".to_vec());
+        let mut after = Settings::default();
+        after.put(NAMES, b"SET NAMES utf8mb4".to_vec());
+        assert_ne!(before.version(), after.version());
     }
 
     #[test]

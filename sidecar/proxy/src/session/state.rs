@@ -6,7 +6,7 @@ use remora_planner::Context;
 use remora_planner::keys::Charset;
 use remora_protocol::{CapabilityFlags, StatusFlags};
 
-use super::{Diagnostics, Settings, Transaction};
+use super::{Diagnostics, NextTransaction, Settings, Transaction};
 
 /// A session's state, wherever its statements run.
 #[derive(Debug)]
@@ -22,7 +22,7 @@ pub(crate) struct State {
     /// The transaction, if one is open.
     pub(crate) transaction: Transaction,
     /// SET TRANSACTION statements that the next transaction begins with.
-    pub(crate) next_transaction: Vec<Vec<u8>>,
+    pub(crate) next_transaction: NextTransaction,
     /// LAST_INSERT_ID().
     pub(crate) insert_id: InsertId,
     /// ROW_COUNT().
@@ -65,13 +65,18 @@ impl State {
             select_limit: None,
             settings: Settings::default(),
             transaction: Transaction::None,
-            next_transaction: Vec::new(),
+            next_transaction: NextTransaction::default(),
             insert_id: InsertId::Known(0),
             row_count: 0,
             found_rows: None,
             diagnostics: Diagnostics::Clean,
             variables_at: None,
         }
+    }
+
+    /// What it holds of the client's texts, in bytes.
+    pub(super) fn held(&self) -> usize {
+        self.settings.held() + self.next_transaction.held() + self.transaction.held()
     }
 
     /// Notes that a statement without rows, warnings or effect on rows succeeded.

@@ -45,8 +45,9 @@ impl Session {
                 "WITH CONSISTENT SNAPSHOT over several shards, which have no instant in common",
             ));
         }
+        self.admit_bytes(request.sql.len())?;
         self.commit_implicitly().await?;
-        let mut opening = std::mem::take(&mut self.state.next_transaction);
+        let mut opening = self.state.next_transaction.take();
         opening.push(request.sql.to_vec());
         let read_only = access == Some(AccessMode::ReadOnly);
         self.state.transaction = Transaction::Begun {
@@ -86,10 +87,13 @@ impl Session {
         if !self.state.autocommit && !self.state.transaction.is_open() {
             // Without autocommit a savepoint begins the transaction that it is in.
             self.state.transaction = Transaction::Begun {
-                opening: std::mem::take(&mut self.state.next_transaction),
+                opening: self.state.next_transaction.take(),
                 savepoints: Vec::new(),
                 read_only: false,
             };
+        }
+        if !matches!(self.state.transaction, Transaction::Open { .. }) {
+            self.admit_bytes(request.sql.len() + name.len())?;
         }
         match &mut self.state.transaction {
             Transaction::Open { shard, .. } => {
@@ -135,6 +139,7 @@ impl Session {
         if let Transaction::Open { shard, .. } = self.state.transaction {
             return self.pass_to(shard, request.sql, request.more_results).await;
         }
+        self.admit_bytes(request.sql.len())?;
         let savepoints = match &mut self.state.transaction {
             Transaction::Begun { opening, .. } if opening.len() >= MOST_OPENING => {
                 return Err(too_many_steps());

@@ -2,6 +2,8 @@
 
 use remora_protocol::{ErrPacket, StatusFlags};
 
+use super::memory::EACH;
+
 /// A transaction as the session sees it.
 #[derive(Clone, Debug, Default, Eq, PartialEq)]
 pub(crate) enum Transaction {
@@ -38,6 +40,22 @@ impl Transaction {
         match self {
             Self::Open { shard, .. } => Some(*shard),
             _ => None,
+        }
+    }
+
+    /// What is kept for the server that will run it, in bytes.
+    pub(super) fn held(&self) -> usize {
+        match self {
+            Self::Begun {
+                opening,
+                savepoints,
+                ..
+            } => opening
+                .iter()
+                .chain(savepoints)
+                .map(|text| text.len() + EACH)
+                .sum(),
+            _ => 0,
         }
     }
 
