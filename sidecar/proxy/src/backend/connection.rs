@@ -100,6 +100,11 @@ impl Backend {
         self.broken
     }
 
+    /// Gives the connection up: what is on it is not what the session believes.
+    pub fn abandon(&mut self) {
+        self.broken = true;
+    }
+
     /// Whether the server closed the connection while it rested.
     pub fn is_gone(&mut self) -> bool {
         if !self.broken && self.last_used.elapsed() > TRUSTED_REST && self.channel.is_disturbed() {
@@ -253,3 +258,21 @@ impl Backend {
 const COM_QUERY: u8 = 3;
 /// A write buffer larger than this is given back after its statement.
 const LARGE_OUT: usize = 16 * 1024;
+
+#[cfg(test)]
+impl Backend {
+    /// A connection whose server is a test.
+    pub(crate) fn to_test(stream: tokio::net::UnixStream) -> Self {
+        let identity = ServerIdentity {
+            version: b"9.7.4".to_vec(),
+            connection_id: 1,
+            capabilities: remora_protocol::backend_wish(
+                remora_protocol::CapabilityFlags::CLIENT_DEPRECATE_EOF,
+            ),
+            status: remora_protocol::StatusFlags::SERVER_STATUS_AUTOCOMMIT,
+            collation: 255,
+        };
+        let channel = Channel::new(crate::net::Stream::Unix(stream));
+        Self::new(0, channel, PacketCodec::new(1 << 20), identity, None)
+    }
+}

@@ -144,7 +144,12 @@ impl Session {
             }
             Err(Refused { error, .. }) => {
                 // A deadlock rolled everything back, the savepoint too; the error is what counts.
-                drop(backend.query(ROLLBACK_TO).await?.finish().await?);
+                let undone = backend.query(ROLLBACK_TO).await?.finish().await?;
+                if undone.is_err_and(|undo| undo.code != NO_SAVEPOINT) {
+                    // What ran before the failure is in the client's transaction still.
+                    backend.abandon();
+                    return Err(Failure::Last(logical(world, error)));
+                }
                 self.ask_transaction(shard).await?;
                 Err(logical(world, error).into())
             }
@@ -227,6 +232,8 @@ fn with_client_row(note: Note, statement: &Statement<'_>) -> Note {
 const CLOCK: &[u8] = b"SET timestamp = DEFAULT";
 const SAVEPOINT: &[u8] = b"SAVEPOINT remora_statement";
 const RELEASE: &[u8] = b"RELEASE SAVEPOINT remora_statement";
+/// MySQL's number for a savepoint that is not there.
+const NO_SAVEPOINT: u16 = 1305;
 const ROLLBACK_TO: &[u8] = b"ROLLBACK TO SAVEPOINT remora_statement";
 
 fn shard_of(shard: &remora_crds::layout::ShardIndex) -> usize {
@@ -277,7 +284,48 @@ async fn end_transaction(backend: &mut Backend, end: &[u8]) -> Result<(), Backen
     }
     let shard = backend.shard();
     let ended = backend.query(end).await?.finish().await?;
-    ended
-        .map(drop)
-        .map_err(|error| BackendError::Server { shard, error })
+    ended.map(drop).map_err(|error| {
+        // The transaction may be open still: the next statement must not run in it.
+        backend.abandon();
+        BackendError::Server { shard, error }
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use bytes::BytesMut;
+    use remora_protocol::{CapabilityFlags, PacketCodec};
+    use tokio::io::{AsyncReadExt, AsyncWriteExt};
+    use tokio::net::UnixStream;
+
+    use super::*;
+
+    /// Ends a transaction on a server that gives this answer.
+    async fn end_with(answer: impl FnOnce(&mut BytesMut)) -> (bool, bool) {
+        let (ours, mut theirs) = UnixStream::pair().unwrap();
+        let mut backend = Backend::to_test(ours);
+        let server = async {
+            let mut command = [0; 64];
+            theirs.read(&mut command).await.unwrap();
+            let mut codec = PacketCodec::new(1 << 20);
+            codec.set_sequence(1);
+            let mut out = BytesMut::new();
+            codec.encode_with(&mut out, answer);
+            theirs.write_all(&out).await.unwrap();
+        };
+        let (ended, ()) = tokio::join!(end_transaction(&mut backend, b"ROLLBACK"), server);
+        (ended.is_ok(), backend.is_broken())
+    }
+
+    #[tokio::test]
+    async fn a_connection_that_refuses_to_end_a_transaction_is_given_up() {
+        let refused = ErrPacket::new(1105, *b"HY000", "no");
+        assert_eq!(end_with(|out| refused.encode(out)).await, (false, true));
+        let capabilities = CapabilityFlags::CLIENT_PROTOCOL_41;
+        let ok = OkPacket::default();
+        assert_eq!(
+            end_with(|out| ok.encode(capabilities, out)).await,
+            (true, false)
+        );
+    }
 }
