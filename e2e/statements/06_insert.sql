@@ -7,8 +7,26 @@ CREATE TABLE item (
   small TINYINT NULL,
   day DATE NULL
 );
+DROP TABLE IF EXISTS customer;
+CREATE TABLE customer (
+  id BIGINT NOT NULL PRIMARY KEY,
+  hidden INT DEFAULT 7 INVISIBLE,
+  twice BIGINT GENERATED ALWAYS AS (id * 2) STORED,
+  name VARCHAR(10) NULL
+);
 
 -- ## Single-row INSERT
+INSERT INTO customer VALUES (${1|2}, DEFAULT, 'a');
+-- @error 3105
+INSERT INTO customer VALUES (${3|4}, 5, 'a');
+-- @error 1136
+INSERT INTO customer VALUES (${3|4}, 5, DEFAULT, 'a');
+-- @error 1364
+INSERT INTO customer VALUES ();
+INSERT INTO customer VALUES (${1|2}, DEFAULT, 'z') AS new(a, b, c) ON DUPLICATE KEY UPDATE name = new.c;
+INSERT INTO customer VALUES ROW(${5|6}, DEFAULT, 'b'), ROW(${7|8}, DEFAULT, 'c');
+REPLACE customer VALUE (${5|6}, DEFAULT, 'd');
+SELECT id, hidden, twice, name FROM customer ORDER BY id;
 INSERT INTO item (id, name) VALUES (${1|2}, ${'one'|'two'});
 INSERT INTO item VALUES (${3|4}, ${''|'four'}, ${NULL|4.44}, ${3|-4}, ${'2026-01-01'|NULL});
 INSERT item (name, id) VALUES ('five', ${5|-5});

@@ -11,8 +11,19 @@ CREATE TABLE pressure_test (
 );
 DROP TABLE IF EXISTS ticket;
 CREATE TABLE ticket (id INT UNSIGNED NOT NULL AUTO_INCREMENT, seat VARCHAR(10) NULL, PRIMARY KEY (id));
+DROP TABLE IF EXISTS plain_one, plain_two;
+CREATE TABLE plain_one (id INT AUTO_INCREMENT PRIMARY KEY, v INT);
+CREATE TABLE plain_two (id INT AUTO_INCREMENT PRIMARY KEY, v INT);
 
 -- ## Sequences
+-- @once
+INSERT INTO plain_one (v) VALUES (1);
+SELECT LAST_INSERT_ID();
+INSERT INTO ticket (seat) VALUES (${'first'|'second'});
+SELECT LAST_INSERT_ID();
+-- @once
+INSERT INTO plain_two (v) VALUES (1);
+SELECT LAST_INSERT_ID();
 INSERT INTO pressure_test (user_code, amount) VALUES (${'u1'|'u2'}, ${10.5|20.25});
 SELECT LAST_INSERT_ID();
 INSERT INTO pressure_test (user_code) VALUES (${'m1'|'n1'}), (${'m2'|'n2'}), (${'m3'|'n3'});

@@ -99,3 +99,29 @@ COMMIT;
 UPDATE account SET balance = balance + 1 WHERE id = ${1|2};
 -- @session b
 SELECT * FROM account ORDER BY id;
+
+-- ## Transactions
+BEGIN;
+-- @once
+UPDATE account SET balance = balance + 1000 WHERE id = 1;
+-- @text
+UNLOCK TABLES;
+ROLLBACK;
+SELECT balance FROM account WHERE id = 1;
+BEGIN;
+-- @once
+UPDATE account SET balance = balance + 1000 WHERE id = 2;
+-- @text
+UNLOCK TABLES;
+ROLLBACK;
+SELECT balance FROM account WHERE id = 2;
+SET TRANSACTION READ ONLY;
+-- @error 1792
+-- @once
+DELETE FROM account;
+SELECT COUNT(*) FROM account;
+SET TRANSACTION ISOLATION LEVEL SERIALIZABLE;
+SET TRANSACTION READ ONLY;
+SET TRANSACTION READ WRITE;
+UPDATE account SET balance = balance + ${1|2};
+SELECT * FROM account ORDER BY id;

@@ -81,24 +81,18 @@ impl Sequences {
         let wanted = u64::try_from(count).unwrap_or(u64::MAX);
         if block.left() < wanted {
             let size = BLOCK.max(wanted);
-            let first = match lease(system, world, table, size).await? {
-                Lease {
-                    first,
-                    is_new: false,
-                } => first,
-                // Rows may have been there before the sequence.
-                Lease {
-                    first,
-                    is_new: true,
-                } => match highest_key(system, world, table).await? {
-                    Some(highest) if highest >= first => {
-                        raise(system, world, table, highest).await?;
-                        lease(system, world, table, size).await?.first
-                    }
-                    _ => first,
-                },
-            };
-            block.extend(first, size);
+            let leased = lease(system, world, table, size).await?;
+            block.extend(leased.first, size);
+            // Rows may have been there before the sequence.
+            if leased.is_new
+                && let Some(highest) = highest_key(system, world, table).await?
+            {
+                block.pass(highest);
+                if block.left() < wanted {
+                    raise(system, world, table, highest).await?;
+                    block.extend(lease(system, world, table, size).await?.first, size);
+                }
+            }
         }
         Ok(block.take(wanted))
     }

@@ -238,9 +238,9 @@ impl Session {
                     charsets::admit_name(&String::from_utf8_lossy(&name))?;
                 }
                 SetValue::Integer(number) => admit_number(&number.to_string())?,
-                SetValue::Expression if request.params.is_some() => {
+                SetValue::Expression if request.params.is_some_and(|params| !params.is_empty()) => {
                     return Err(not_supported(
-                        "character_set_client by an expression in a prepared statement",
+                        "character_set_client as a parameter of a prepared statement",
                     ));
                 }
                 SetValue::Expression => {

@@ -1,5 +1,10 @@
 //! The sidecar as its operators meet it: what it refuses, what it tells, how it starts and ends.
 
+mod answers;
+mod connections;
+mod keys;
+mod state;
+
 use std::collections::BTreeSet;
 use std::time::{Duration, Instant};
 
@@ -27,7 +32,11 @@ fn manifest() -> Value {
         "spec": {
             "shards": 2,
             "database": "shop",
-            "tables": [sharded("ticket", "Sequence"), sharded("event", "Snowflake")],
+            "tables": [
+                sharded("ticket", "Sequence"),
+                sharded("event", "Snowflake"),
+                {"name": "country", "broadcast": true},
+            ],
         },
     })
 }
@@ -35,6 +44,11 @@ fn manifest() -> Value {
 async fn connect(port: u16) -> Result<Conn> {
     let options = login(port, &MysqlServer::APPLICATION).db_name(Some("shop"));
     Ok(Conn::new(options).await?)
+}
+
+/// A connection to the server of a shard, past the sidecar.
+async fn direct(server: &MysqlServer) -> Result<Conn> {
+    Ok(Conn::new(server.login(&MysqlServer::APPLICATION)).await?)
 }
 
 /// The number and text of the error that `sql` gets.

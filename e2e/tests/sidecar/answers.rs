@@ -1,0 +1,104 @@
+//! What clients are told: errors, refusals, and how much of an answer waits for them.
+
+use super::*;
+
+#[tokio::test]
+async fn errors_of_prepared_statements_name_no_physical_schema() -> Result<()> {
+    let (shards, mut connection) = started().await?;
+    let statements = [
+        "SELECT * FROM ticket WHERE v > ? ORDER BY id",
+        "UPDATE ticket SET v = ?",
+    ];
+    let mut prepared = Vec::new();
+    for sql in statements {
+        prepared.push(connection.prep(sql).await?);
+    }
+    for server in &shards.servers {
+        direct(server)
+            .await?
+            .query_drop("DROP TABLE shop__0002.ticket")
+            .await?;
+    }
+    for statement in &prepared {
+        match connection.exec_drop(statement, (1,)).await {
+            Err(Error::Server(error)) => {
+                ensure!(error.code == 1146, "{error}");
+                ensure!(error.message.contains("'shop.ticket'"), "{error}");
+            }
+            other => bail!("{other:?}"),
+        }
+    }
+    Ok(())
+}
+
+#[tokio::test]
+async fn an_error_leaves_the_answers_before_it() -> Result<()> {
+    let (_shards, mut connection) = started().await?;
+    let mut results = connection
+        .query_iter("BEGIN; SELECT * FROM ticket FOR UPDATE")
+        .await
+        .context("BEGIN is answered by itself")?;
+    let second: Result<Vec<Row>, Error> = async {
+        results.collect::<Row>().await?;
+        results.collect::<Row>().await
+    }
+    .await;
+    drop(results);
+    ensure!(
+        matches!(&second, Err(Error::Server(error)) if error.code == 1235),
+        "{second:?}"
+    );
+    Ok(())
+}
+
+#[tokio::test]
+async fn what_cannot_be_served_is_refused_once_and_the_session_goes_on() -> Result<()> {
+    let (_shards, mut connection) = started().await?;
+    connection
+        .query_drop(
+            "ALTER TABLE ticket ADD COLUMN a VARCHAR(9) COLLATE utf8mb4_0900_ai_ci, \
+             ADD COLUMN b VARCHAR(9) COLLATE utf8mb4_general_ci",
+        )
+        .await?;
+    connection.query_drop("SET @charset = 'gbk'").await?;
+    for sql in [
+        "SET character_set_client = gbk",
+        "SET character_set_client = 28",
+        "SET character_set_client = @charset",
+        "SET @x = 1, character_set_client = CONCAT('big', '5')",
+        "SELECT id FROM ticket ORDER BY CONCAT(a, b)",
+        "SELECT CONCAT(a, b) FROM ticket",
+    ] {
+        let (code, text) = error_of(&mut connection, sql).await?;
+        ensure!(code == 1235, "{sql}: {code} {text}");
+        let one: Option<u64> = connection.query_first("SELECT 1").await?;
+        ensure!(one == Some(1), "{sql}: then {one:?}");
+    }
+    let charset: Option<String> = connection
+        .query_first("SELECT @@character_set_client")
+        .await?;
+    ensure!(charset.as_deref() == Some("utf8mb4"), "{charset:?}");
+    Ok(())
+}
+
+#[tokio::test]
+async fn answers_that_nobody_reads_do_not_pile_up() -> Result<()> {
+    let (shards, mut connection) = started().await?;
+    // As many warnings as MySQL keeps.
+    let values = vec!["1 / 0"; 1000].join(", ");
+    connection.query_drop(format!("SELECT {values}")).await?;
+    let before = shards.sidecar.process().resident_memory()?;
+    let unread = connection.query_iter("SHOW WARNINGS;".repeat(5000)).await?;
+    tokio::time::sleep(Duration::from_secs(3)).await;
+    let grown = shards
+        .sidecar
+        .process()
+        .resident_memory()?
+        .saturating_sub(before);
+    drop(unread);
+    ensure!(
+        grown < 32 << 20,
+        "{grown} bytes for answers that nobody reads"
+    );
+    Ok(())
+}
