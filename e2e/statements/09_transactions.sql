@@ -116,8 +116,10 @@ UNLOCK TABLES;
 ROLLBACK;
 SELECT balance FROM account WHERE id = 2;
 SET TRANSACTION READ ONLY;
+-- (MySQL says so to PREPARE already, for which servers are not asked.)
 -- @error 1792
 -- @once
+-- @text
 DELETE FROM account;
 SELECT COUNT(*) FROM account;
 SET TRANSACTION ISOLATION LEVEL SERIALIZABLE;

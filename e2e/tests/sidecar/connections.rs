@@ -23,7 +23,7 @@ const CUT: &str = "SELECT id, pad FROM ticket ORDER BY id LIMIT 2000";
 
 #[tokio::test]
 async fn an_answer_that_is_cut_costs_no_state_and_no_reset() -> Result<()> {
-    let (_shards, mut connection) = started().await?;
+    let (shards, mut connection) = started().await?;
     many_rows(&mut connection).await?;
     connection
         .query_drop("CREATE TEMPORARY TABLE scratch (id INT)")
@@ -35,7 +35,7 @@ async fn an_answer_that_is_cut_costs_no_state_and_no_reset() -> Result<()> {
         .await
         .context("the temporary table is gone")?;
 
-    let mut connection = connect(_shards.sidecar.port()).await?;
+    let mut connection = connect(shards.sidecar.port()).await?;
     let cut: Vec<(u64, String)> = connection.query(CUT).await?;
     ensure!(cut.len() == 2000, "{} rows", cut.len());
     ensure!(connection.reset().await?, "no COM_RESET_CONNECTION");
@@ -95,9 +95,12 @@ async fn prepared_statements_do_not_pile_up_on_the_servers() -> Result<()> {
 #[tokio::test]
 async fn a_shard_waits_long_for_its_rows_to_be_wanted() -> Result<()> {
     let (_shards, mut connection) = started().await?;
-    let seconds: Option<u64> = connection
-        .query_first("SELECT @@SESSION.net_write_timeout")
-        .await?;
-    ensure!(seconds >= Some(3600), "{seconds:?}");
+    for _ in 0..2 {
+        let seconds: Option<u64> = connection
+            .query_first("SELECT @@SESSION.net_write_timeout")
+            .await?;
+        ensure!(seconds >= Some(3600), "{seconds:?}");
+        ensure!(connection.reset().await?, "no COM_RESET_CONNECTION");
+    }
     Ok(())
 }

@@ -53,11 +53,13 @@ async fn a_key_that_someone_else_used_is_made_anew() -> Result<()> {
     other
         .query_drop("INSERT INTO ticket VALUES (16, 0)")
         .await?;
+    // In a transaction the client hears of it, and its own next attempt has another key.
     first.query_drop("BEGIN").await?;
-    first
-        .query_drop("INSERT INTO ticket (v) VALUES (1)")
-        .await?;
-    first.query_drop("COMMIT").await?;
+    let insert = "INSERT INTO ticket (v) VALUES (1)";
+    let (code, _) = error_of(&mut first, insert).await?;
+    ensure!(code == 1062, "{code}");
+    first.query_drop("ROLLBACK").await?;
+    first.query_drop(insert).await?;
     let last: Option<u64> = first.query_first("SELECT LAST_INSERT_ID()").await?;
     ensure!(last == Some(17), "{last:?}");
 

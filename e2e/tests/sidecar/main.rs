@@ -4,6 +4,7 @@ mod answers;
 mod connections;
 mod keys;
 mod state;
+mod wide;
 
 use std::collections::BTreeSet;
 use std::time::{Duration, Instant};

@@ -35,6 +35,12 @@ impl Names {
         }
     }
 
+    /// Whether there are physical schemas: some table is several on each shard.
+    #[must_use]
+    pub fn are_physical(&self) -> bool {
+        self.prefix.is_some()
+    }
+
     /// The logical name of `schema`, where it is a physical one.
     #[must_use]
     pub fn logical(&self, schema: &[u8]) -> Option<&[u8]> {

@@ -126,7 +126,10 @@ impl Session {
                 lowest,
                 error,
             } => {
-                if !self.proxy.catch_up(world, &table, lowest).await? {
+                let was_behind = self.proxy.catch_up(world, &table, lowest).await?;
+                // The new key's shard may be another than the one that the transaction is on now.
+                let in_transaction = self.state.transaction.is_open() || !self.state.autocommit;
+                if in_transaction || !was_behind {
                     return Err(error.into());
                 }
             }

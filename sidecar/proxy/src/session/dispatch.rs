@@ -7,7 +7,7 @@ use remora_protocol::{
     ChangeUser, Command, ErrPacket, OkPacket, Reply, SessionChange, StatusFlags, backend_wish,
 };
 
-use super::lease::HOME;
+use super::lease::{HOME, first_settings};
 use super::{Account, DEFAULT_COLLATION, Session, State};
 use crate::backend::Login;
 use crate::charsets;
@@ -150,11 +150,13 @@ impl Session {
 
     /// COM_RESET_CONNECTION: everything is forgotten but the user and the database.
     async fn reset(&mut self) -> Result<(), Failure> {
+        let world = self.proxy.world();
         self.backends.drop_gone();
         for backend in self.backends.iter_mut() {
             backend.reset().await?;
             // The server's own default may be another one; this travels with what follows.
             backend.queue_query(b"SET NAMES utf8mb4");
+            backend.queue_query(first_settings(&world));
         }
         // MySQL forgets the login's collation too, so that further shards must not see it.
         self.account.identity.collation = DEFAULT_COLLATION.into();
