@@ -267,9 +267,8 @@ impl<'a> Reading<'a> {
         use StatementKind as K;
         let modifiers = ["LOCAL", "NO_WRITE_TO_BINLOG"];
         match self.kind {
-            K::LockTables => 2,
             K::Flush | K::Maintenance if self.source.is_any(1, &modifiers) => 3,
-            K::Flush | K::Maintenance => 2,
+            K::LockTables | K::Flush | K::Maintenance => 2,
             _ => 1,
         }
     }

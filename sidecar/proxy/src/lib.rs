@@ -12,7 +12,6 @@ mod execute;
 mod failure;
 mod following;
 mod frontend;
-mod highest_key;
 mod layout;
 mod names;
 mod net;

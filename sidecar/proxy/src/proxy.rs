@@ -12,11 +12,10 @@ use remora_protocol::{CapabilityFlags, Password, RsaKey, backend_wish};
 use tokio::sync::watch;
 
 use crate::backend::{BackendError, Login};
-use crate::highest_key::highest_key;
 use crate::layout::{self, LayoutGuard};
 use crate::net::TlsError;
 use crate::node::Node;
-use crate::sequence::Sequences;
+use crate::sequence::{Sequences, Taken};
 use crate::snapshot::{LayoutKeeper, Snapshots};
 use crate::system::System;
 use crate::telemetry::Metrics;
@@ -242,37 +241,19 @@ impl Proxy {
         &self,
         world: &World,
         needed: &Needed,
-    ) -> Result<Vec<u64>, BackendError> {
+    ) -> Result<Taken, BackendError> {
         let (table, count) = (needed.table.as_str(), needed.count);
         match needed.kind {
             GeneratedKeyKind::Sequence => {
                 self.sequences.take(&self.system, world, table, count).await
             }
             GeneratedKeyKind::Snowflake => {
-                self.node
-                    .take(&self.sequences, &self.system, world, count)
-                    .await
+                let node = self.node.take(&self.sequences, &self.system, world, count);
+                Ok(Taken {
+                    values: node.await?,
+                    is_new: false,
+                })
             }
-        }
-    }
-
-    /// Lets the sequence of `table` pass the keys that are in the table, after a key from it was
-    /// found there. Answers whether the table's keys had run ahead of the sequence.
-    ///
-    /// # Errors
-    /// If a shard cannot be asked.
-    pub(crate) async fn catch_up(
-        &self,
-        world: &World,
-        table: &str,
-        made: u64,
-    ) -> Result<bool, BackendError> {
-        match highest_key(&self.system, world, table).await? {
-            Some(highest) if highest >= made => {
-                self.pass_sequence(world, table, highest).await?;
-                Ok(true)
-            }
-            _ => Ok(false),
         }
     }
 

@@ -10,7 +10,6 @@ use remora_protocol::ErrPacket;
 use tokio::sync::Mutex;
 
 use crate::backend::BackendError;
-use crate::highest_key::highest_key;
 use crate::session::HOME;
 use crate::system::System;
 use crate::world::World;
@@ -26,6 +25,15 @@ const OUT_OF_RANGE: u16 = 1690;
 #[derive(Debug, Default)]
 pub(crate) struct Sequences {
     blocks: Mutex<HashMap<String, Arc<Mutex<Block>>>>,
+}
+
+/// Values that are given out.
+#[derive(Debug)]
+pub(crate) struct Taken {
+    /// The values, in order and without a gap.
+    pub(crate) values: Vec<u64>,
+    /// Whether the sequence begins with them: rows may have been there before it.
+    pub(crate) is_new: bool,
 }
 
 /// Values that are leased and not given out.
@@ -74,27 +82,22 @@ impl Sequences {
         world: &World,
         table: &str,
         count: usize,
-    ) -> Result<Vec<u64>, BackendError> {
+    ) -> Result<Taken, BackendError> {
         let block = self.block(table).await;
         // Held while leasing: those who wait need the same block.
         let mut block = block.lock().await;
         let wanted = u64::try_from(count).unwrap_or(u64::MAX);
+        let mut is_new = false;
         if block.left() < wanted {
             let size = BLOCK.max(wanted);
             let leased = lease(system, world, table, size).await?;
             block.extend(leased.first, size);
-            // Rows may have been there before the sequence.
-            if leased.is_new
-                && let Some(highest) = highest_key(system, world, table).await?
-            {
-                block.pass(highest);
-                if block.left() < wanted {
-                    raise(system, world, table, highest).await?;
-                    block.extend(lease(system, world, table, size).await?.first, size);
-                }
-            }
+            is_new = leased.is_new;
         }
-        Ok(block.take(wanted))
+        Ok(Taken {
+            values: block.take(wanted),
+            is_new,
+        })
     }
 
     /// Gives one value that is leased alone: what numbers processes must not leave the rest of

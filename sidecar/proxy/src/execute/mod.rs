@@ -4,6 +4,7 @@ mod ddl;
 mod drain;
 mod info;
 mod local;
+mod made_keys;
 mod observe;
 mod relay;
 mod row_numbers;

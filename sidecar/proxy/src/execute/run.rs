@@ -126,7 +126,7 @@ impl Session {
                 lowest,
                 error,
             } => {
-                let was_behind = self.proxy.catch_up(world, &table, lowest).await?;
+                let was_behind = self.catch_up(world, &table, lowest).await?;
                 // The new key's shard may be another than the one that the transaction is on now.
                 let in_transaction = self.state.transaction.is_open() || !self.state.autocommit;
                 if in_transaction || !was_behind {
@@ -180,7 +180,7 @@ impl Session {
             .planner
             .generated_values_needed(&context, planned, request.sql, &input);
         let generated = match &needed {
-            Some(needed) => proxy.generate(world, needed).await?,
+            Some(needed) => self.made_keys(world, needed).await?,
             None => Vec::new(),
         };
         input.generated = &generated;

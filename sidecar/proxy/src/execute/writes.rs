@@ -305,8 +305,9 @@ mod tests {
         let (ours, mut theirs) = UnixStream::pair().unwrap();
         let mut backend = Backend::to_test(ours);
         let server = async {
-            let mut command = [0; 64];
-            theirs.read(&mut command).await.unwrap();
+            // A head, COM_QUERY, and ROLLBACK.
+            let mut command = [0; 4 + 1 + 8];
+            theirs.read_exact(&mut command).await.unwrap();
             let mut codec = PacketCodec::new(1 << 20);
             codec.set_sequence(1);
             let mut out = BytesMut::new();
