@@ -78,10 +78,10 @@ impl Results {
     #[must_use]
     pub fn markdown(&self) -> String {
         let mut page = String::from(
-            "# Results\n\nWritten by `make bench`; do not edit. Each number is the median of the \
-             rounds, with the least and the largest in brackets. The contenders take turns in \
-             every round, so the machine's mood is the same for all. CPU is the proxy's own \
-             processor time for each query.\n\n",
+            "# Results\n\nWritten by `make bench` (`QUICK=1 make bench` for rounds of 5 s); do not \
+             edit. Each number is the median of the rounds, with the least and the largest in \
+             brackets. The contenders take turns in every round, so the machine's mood is the \
+             same for all. CPU is the proxy's own processor time for each query.\n\n",
         );
         for line in &self.setting {
             page += &format!("- {line}\n");
