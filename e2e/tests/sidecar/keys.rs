@@ -86,14 +86,18 @@ async fn a_sequence_begins_above_the_rows_that_are_there() -> Result<()> {
     let ports: Vec<u16> = shards.servers.iter().map(MysqlServer::port).collect();
     let sidecar = Sidecar::start(folder.path(), &manifest(), &ports).await?;
     let mut connection = connect(sidecar.port()).await?;
-    // It would replace one of them.
+    // The first that the sequence hears of is a key below others.
+    connection
+        .query_drop("INSERT INTO ticket VALUES (5, 0)")
+        .await?;
+    // A made key would replace one of them.
     connection
         .query_drop("REPLACE INTO ticket (v) VALUES (1)")
         .await?;
     let ids: Vec<u64> = connection
         .query("SELECT id FROM ticket ORDER BY id")
         .await?;
-    ensure!(ids == [1, 2, 40, 41], "{ids:?}");
+    ensure!(ids == [1, 2, 5, 40, 41], "{ids:?}");
     Ok(())
 }
 

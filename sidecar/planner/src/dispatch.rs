@@ -174,15 +174,40 @@ impl<'a> Reading<'a> {
         if !self.catalog.has_closed_tables() {
             return Ok(());
         }
+        let Some(from) = self.tables_from() else {
+            return Ok(());
+        };
         let closed = |name: &str| {
             let reason = self.catalog.closed(name)?;
             let database = self.catalog.database();
             Some(format!("table {database}.{name} is not served: {reason}"))
         };
-        match find(self.catalog, self.context, &self.source, 0, closed) {
+        match find(self.catalog, self.context, &self.source, from, closed) {
             Some(sentence) => Err(Refusal::unsupported(sentence)),
             None => Ok(()),
         }
+    }
+
+    /// The first token that may be a table's name; words of other statements mean other things.
+    fn tables_from(&self) -> Option<usize> {
+        use StatementKind as K;
+        match self.kind {
+            K::Use
+            | K::Transaction
+            | K::ShowRemora
+            | K::UnlockTables
+            | K::Prepared
+            | K::Diagnostics
+            | K::Help => None,
+            K::Set | K::Kill | K::Call | K::Do => self.subquery(),
+            _ => Some(self.head()),
+        }
+    }
+
+    /// Where a subquery may begin in a statement that reads tables in subqueries only.
+    fn subquery(&self) -> Option<usize> {
+        let source = &self.source;
+        (0..source.len()).find(|token| source.is_any(*token, &["SELECT", "TABLE"]))
     }
 
     /// The token that begins where a span of the body does.
@@ -245,9 +270,8 @@ impl<'a> Reading<'a> {
     /// Of statements that read tables in subqueries only: words outside of one are names of
     /// variables, columns and the like.
     fn no_subquery(&self, what: &str) -> Result<(), Refusal> {
-        let source = &self.source;
-        let reads = (0..source.len()).find(|token| source.is_any(*token, &["SELECT", "TABLE"]));
-        match reads.and_then(|from| mentioned(self.catalog, self.context, source, from)) {
+        let from = self.subquery();
+        match from.and_then(|from| mentioned(self.catalog, self.context, &self.source, from)) {
             Some(table) => Err(table.unsupported(what)),
             None => Ok(()),
         }

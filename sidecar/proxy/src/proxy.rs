@@ -15,7 +15,7 @@ use crate::backend::{BackendError, Login};
 use crate::layout::{self, LayoutGuard};
 use crate::net::TlsError;
 use crate::node::Node;
-use crate::sequence::{Sequences, Taken};
+use crate::sequence::Sequences;
 use crate::snapshot::{LayoutKeeper, Snapshots};
 use crate::system::System;
 use crate::telemetry::Metrics;
@@ -233,7 +233,7 @@ impl Proxy {
         self.system.run(world, shard, &sql).await.map(drop)
     }
 
-    /// Values for a generated key.
+    /// Values for a generated key; `None` if its sequence was not begun.
     ///
     /// # Errors
     /// If shard 0, which keeps the sequences, is needed and cannot be reached.
@@ -241,7 +241,7 @@ impl Proxy {
         &self,
         world: &World,
         needed: &Needed,
-    ) -> Result<Taken, BackendError> {
+    ) -> Result<Option<Vec<u64>>, BackendError> {
         let (table, count) = (needed.table.as_str(), needed.count);
         match needed.kind {
             GeneratedKeyKind::Sequence => {
@@ -249,15 +249,26 @@ impl Proxy {
             }
             GeneratedKeyKind::Snowflake => {
                 let node = self.node.take(&self.sequences, &self.system, world, count);
-                Ok(Taken {
-                    values: node.await?,
-                    is_new: false,
-                })
+                Ok(Some(node.await?))
             }
         }
     }
 
-    /// Keeps the sequence of `table` from giving out what a client inserted itself.
+    /// Begins the sequence of `table` above `used`.
+    ///
+    /// # Errors
+    /// If shard 0 cannot be reached.
+    pub(crate) async fn begin_sequence(
+        &self,
+        world: &World,
+        table: &str,
+        used: u64,
+    ) -> Result<(), BackendError> {
+        self.sequences.begin(&self.system, world, table, used).await
+    }
+
+    /// Keeps the sequence of `table` from giving out what a client inserted itself. Answers
+    /// whether the sequence was begun.
     ///
     /// # Errors
     /// If shard 0 must hear of it and cannot be reached.
@@ -266,7 +277,7 @@ impl Proxy {
         world: &World,
         table: &str,
         id: u64,
-    ) -> Result<(), BackendError> {
+    ) -> Result<bool, BackendError> {
         self.sequences.pass(&self.system, world, table, id).await
     }
 

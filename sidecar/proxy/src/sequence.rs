@@ -27,15 +27,6 @@ pub(crate) struct Sequences {
     blocks: Mutex<HashMap<String, Arc<Mutex<Block>>>>,
 }
 
-/// Values that are given out.
-#[derive(Debug)]
-pub(crate) struct Taken {
-    /// The values, in order and without a gap.
-    pub(crate) values: Vec<u64>,
-    /// Whether the sequence begins with them: rows may have been there before it.
-    pub(crate) is_new: bool,
-}
-
 /// Values that are leased and not given out.
 #[derive(Clone, Copy, Debug, Default)]
 struct Block {
@@ -72,7 +63,8 @@ impl Block {
 
 impl Sequences {
     /// Gives `count` values for the key of `table`, one after the other without a gap: clients
-    /// reckon the keys of a statement's rows from the first.
+    /// reckon the keys of a statement's rows from the first. `None` if the sequence was not
+    /// begun: somebody must look at the table first.
     ///
     /// # Errors
     /// If a block must be leased and shard 0 cannot be reached.
@@ -82,22 +74,38 @@ impl Sequences {
         world: &World,
         table: &str,
         count: usize,
-    ) -> Result<Taken, BackendError> {
+    ) -> Result<Option<Vec<u64>>, BackendError> {
         let block = self.block(table).await;
         // Held while leasing: those who wait need the same block.
         let mut block = block.lock().await;
         let wanted = u64::try_from(count).unwrap_or(u64::MAX);
-        let mut is_new = false;
         if block.left() < wanted {
             let size = BLOCK.max(wanted);
-            let leased = lease(system, world, table, size).await?;
-            block.extend(leased.first, size);
-            is_new = leased.is_new;
+            let Some(first) = lease(system, world, table, size).await? else {
+                return Ok(None);
+            };
+            block.extend(first, size);
         }
-        Ok(Taken {
-            values: block.take(wanted),
-            is_new,
-        })
+        Ok(Some(block.take(wanted)))
+    }
+
+    /// Begins a sequence above `used`; one that was begun is raised above it.
+    ///
+    /// # Errors
+    /// If shard 0 cannot be reached.
+    pub(crate) async fn begin(
+        &self,
+        system: &System,
+        world: &World,
+        table: &str,
+        used: u64,
+    ) -> Result<(), BackendError> {
+        let (name, next) = (quoted(table), used.saturating_add(1));
+        let sql = format!(
+            "INSERT INTO remora.sequence (name, next) VALUES ({name}, {next}) \
+             ON DUPLICATE KEY UPDATE next = GREATEST(next, {next})"
+        );
+        run(system, world, &sql).await.map(drop)
     }
 
     /// Gives one value that is leased alone: what numbers processes must not leave the rest of
@@ -111,11 +119,18 @@ impl Sequences {
         world: &World,
         name: &str,
     ) -> Result<u64, BackendError> {
-        Ok(lease(system, world, name, 1).await?.first)
+        loop {
+            match lease(system, world, name, 1).await? {
+                Some(number) => return Ok(number),
+                // No table has such a name, so there is nothing to look at.
+                None => self.begin(system, world, name, 0).await?,
+            }
+        }
     }
 
     /// Lets no value up to `id` be given out any more: a client inserted that one itself.
-    /// Blocks of other sidecars may still hold lower ones.
+    /// Blocks of other sidecars may still hold lower ones. Answers whether the sequence was
+    /// begun; nothing happens to one that was not.
     ///
     /// # Errors
     /// If shard 0 must hear of it and cannot be reached.
@@ -125,14 +140,14 @@ impl Sequences {
         world: &World,
         table: &str,
         id: u64,
-    ) -> Result<(), BackendError> {
+    ) -> Result<bool, BackendError> {
         let block = self.block(table).await;
         let mut block = block.lock().await;
-        if id >= block.end {
-            raise(system, world, table, id).await?;
+        if id >= block.end && !raise(system, world, table, id).await? {
+            return Ok(false);
         }
         block.pass(id);
-        Ok(())
+        Ok(true)
     }
 
     /// Begins at 1 again: the table was truncated or dropped.
@@ -163,33 +178,22 @@ impl Sequences {
     }
 }
 
-/// Values of a sequence that nobody else gets.
-struct Lease {
-    first: u64,
-    /// Whether the sequence began with it.
-    is_new: bool,
-}
-
+/// Leases `size` values that nobody else gets, and gives the first; `None` if there is no such
+/// sequence.
 async fn lease(
     system: &System,
     world: &World,
     table: &str,
     size: u64,
-) -> Result<Lease, BackendError> {
+) -> Result<Option<u64>, BackendError> {
     let name = quoted(table);
-    let first_free = size.saturating_add(1);
-    // The OK packet carries what LAST_INSERT_ID() was given: the row's value before this
-    // lease. It is 0 when the row is new.
+    // The OK packet carries what LAST_INSERT_ID() was given: the row's value before this lease,
+    // which is 1 at least, or 0 where there is no row.
     let sql = format!(
-        "INSERT INTO remora.sequence (name, next) VALUES ({name}, {first_free}) \
-         ON DUPLICATE KEY UPDATE next = LAST_INSERT_ID(next) + {size}"
+        "UPDATE remora.sequence SET next = LAST_INSERT_ID(next) + {size} WHERE name = {name}"
     );
     let ended = run(system, world, &sql).await.map_err(exhausted)?;
-    Ok(Lease {
-        first: ended.last_insert_id.max(1),
-        // MySQL counts a row that was there as two.
-        is_new: ended.affected_rows == 1,
-    })
+    Ok(Some(ended.last_insert_id).filter(|first| *first > 0))
 }
 
 /// The error of a sequence that is at its end, as MySQL has it for AUTO_INCREMENT: its own words
@@ -207,14 +211,16 @@ fn exhausted(error: BackendError) -> BackendError {
     }
 }
 
-async fn raise(system: &System, world: &World, table: &str, id: u64) -> Result<(), BackendError> {
-    let name = quoted(table);
-    let next = id.saturating_add(1);
+/// Answers whether there is such a sequence.
+async fn raise(system: &System, world: &World, table: &str, id: u64) -> Result<bool, BackendError> {
+    let (name, next) = (quoted(table), id.saturating_add(1));
+    // A row that is high enough counts as unchanged; LAST_INSERT_ID() tells it from none.
     let sql = format!(
-        "INSERT INTO remora.sequence (name, next) VALUES ({name}, {next}) \
-         ON DUPLICATE KEY UPDATE next = GREATEST(next, {next})"
+        "UPDATE remora.sequence SET next = GREATEST(next, {next} + 0 * LAST_INSERT_ID(1)) \
+         WHERE name = {name}"
     );
-    run(system, world, &sql).await.map(drop)
+    let ended = run(system, world, &sql).await?;
+    Ok(ended.last_insert_id > 0)
 }
 
 /// Runs a statement on the sequences' table, which is made when it is not there yet.

@@ -84,3 +84,8 @@ INSERT INTO shut VALUES (1)
 CREATE TABLE shut (id INT)
 DROP TABLE shut
 SELECT * FROM other.shut
+SET @shut = 1
+SET @a = (SELECT MAX(id) FROM shut)
+DO (SELECT 1 FROM shut)
+USE shut
+SHOW STATUS LIKE "shut"

@@ -113,6 +113,34 @@ impl Backend {
         &mut self,
         sql: &[u8],
     ) -> Result<Result<Described, ErrPacket<'static>>, BackendError> {
+        let prepared = self.prepare(sql).await?;
+        if let Ok(described) = &prepared {
+            for evicted in self.statements.insert(sql, described.statement) {
+                self.queue_silent(&Command::StmtClose(evicted))?;
+            }
+        }
+        Ok(prepared)
+    }
+
+    /// The same for a statement that nobody will execute: it is closed with the next command.
+    ///
+    /// # Errors
+    /// As [`Backend::describe`].
+    pub async fn look_at(
+        &mut self,
+        sql: &[u8],
+    ) -> Result<Result<Described, ErrPacket<'static>>, BackendError> {
+        let prepared = self.prepare(sql).await?;
+        if let Ok(described) = &prepared {
+            self.queue_silent(&Command::StmtClose(described.statement))?;
+        }
+        Ok(prepared)
+    }
+
+    async fn prepare(
+        &mut self,
+        sql: &[u8],
+    ) -> Result<Result<Described, ErrPacket<'static>>, BackendError> {
         let shard = self.shard;
         let mut exchange = self
             .command(&Command::StmtPrepare(sql), Reply::Prepare)
@@ -134,14 +162,7 @@ impl Backend {
             step.await?
                 .map_err(|source| BackendError::Protocol { shard, source })?;
         }
-        drop(exchange);
-        if let Some(error) = refused {
-            return Ok(Err(error));
-        }
-        for evicted in self.statements.insert(sql, described.statement) {
-            self.queue_silent(&Command::StmtClose(evicted))?;
-        }
-        Ok(Ok(described))
+        Ok(refused.map_or(Ok(described), Err))
     }
 
     /// Lets the server close what is prepared here, with the next command.

@@ -11,7 +11,7 @@ use crate::session::Session;
 use crate::world::World;
 
 impl Session {
-    /// Values for a generated key. A sequence that is new begins above the rows that are there.
+    /// Values for a generated key.
     ///
     /// # Errors
     /// If a shard is needed and cannot be reached.
@@ -20,12 +20,41 @@ impl Session {
         world: &World,
         needed: &Needed,
     ) -> Result<Vec<u64>, Failure> {
-        let made = self.proxy.generate(world, needed).await?;
-        let lowest = made.values.first().copied().unwrap_or_default();
-        if made.is_new && self.catch_up(world, &needed.table, lowest).await? {
-            return Ok(self.proxy.generate(world, needed).await?.values);
+        loop {
+            match self.proxy.generate(world, needed).await? {
+                Some(values) => return Ok(values),
+                None => self.begin_sequence(world, &needed.table, 0).await?,
+            }
         }
-        Ok(made.values)
+    }
+
+    /// Lets the sequence of `table` pass a key that the client gives itself.
+    ///
+    /// # Errors
+    /// If a shard is needed and cannot be reached.
+    pub(super) async fn pass_key(
+        &mut self,
+        world: &World,
+        table: &str,
+        key: u64,
+    ) -> Result<(), Failure> {
+        if self.proxy.pass_sequence(world, table, key).await? {
+            return Ok(());
+        }
+        self.begin_sequence(world, table, key).await
+    }
+
+    /// Begins a sequence above the rows that are there, and above `used`. Until all shards were
+    /// asked there is none: a shard that is down must not let keys be given out twice.
+    async fn begin_sequence(
+        &mut self,
+        world: &World,
+        table: &str,
+        used: u64,
+    ) -> Result<(), Failure> {
+        let highest = self.highest_key(world, table).await?.unwrap_or_default();
+        let used = highest.max(used);
+        Ok(self.proxy.begin_sequence(world, table, used).await?)
     }
 
     /// Lets the sequence of `table` pass the keys that are in the table. Answers whether there is
@@ -41,6 +70,7 @@ impl Session {
     ) -> Result<bool, Failure> {
         match self.highest_key(world, table).await? {
             Some(highest) if highest >= made => {
+                self.proxy.begin_sequence(world, table, highest).await?;
                 self.proxy.pass_sequence(world, table, highest).await?;
                 Ok(true)
             }

@@ -196,7 +196,7 @@ impl Session {
         if let Some(report) = &bound.insert
             && let Some(highest) = report.highest_explicit
         {
-            proxy.pass_sequence(world, &report.table, highest).await?;
+            self.pass_key(world, &report.table, highest).await?;
         }
         let route = Route {
             params: request.params,
@@ -262,7 +262,7 @@ impl Session {
         let Some(backend) = self.backends.get(shard) else {
             return Err(Failure::CutOff);
         };
-        let Ok(described) = backend.describe(&assumed.probe).await? else {
+        let Ok(described) = backend.look_at(&assumed.probe).await? else {
             // The account may insert but not read, or the table is gone: what the system account
             // sees must do, and the statement itself tells the rest.
             let before = world.catalogs.load().version();
