@@ -1,6 +1,7 @@
 //! The sidecar's own connections: catalog, sequences, layout. One for each shard, opened when
 //! needed, never lent to a client.
 
+use remora_crds::Instance;
 use remora_protocol::{CapabilityFlags, ErrPacket, Password, backend_wish};
 use secrecy::ExposeSecret;
 use tokio::sync::Mutex;
@@ -11,7 +12,15 @@ use crate::world::World;
 /// Connections of the system account.
 #[derive(Debug, Default)]
 pub struct System {
-    connections: Mutex<Vec<Option<Backend>>>,
+    connections: Mutex<Vec<Option<Resting>>>,
+}
+
+/// A connection that waits, and whose server it is: a topology that names another server for the
+/// shard must not be answered by the one before.
+#[derive(Debug)]
+struct Resting {
+    server: Instance,
+    backend: Backend,
 }
 
 impl System {
@@ -27,7 +36,7 @@ impl System {
     ) -> Result<Vec<Row>, BackendError> {
         let mut backend = self.take(world, shard).await?;
         let rows = backend.rows(sql.as_bytes()).await?;
-        self.put_back(backend).await;
+        self.put_back(world, backend).await;
         rows.map_err(|error| BackendError::Server { shard, error })
     }
 
@@ -39,7 +48,7 @@ impl System {
         let mut backend = self.take(world, shard).await?;
         let ended: Result<Ended, ErrPacket<'static>> =
             backend.query(sql.as_bytes()).await?.finish().await?;
-        self.put_back(backend).await;
+        self.put_back(world, backend).await;
         ended.map_err(|error| BackendError::Server { shard, error })
     }
 
@@ -51,7 +60,11 @@ impl System {
             .await
             .get_mut(shard)
             .and_then(Option::take);
-        if let Some(mut backend) = resting
+        if let Some(Resting {
+            server,
+            mut backend,
+        }) = resting
+            && world.snapshot.primary(shard) == Some(&server)
             && !backend.is_gone()
         {
             return Ok(backend);
@@ -80,13 +93,16 @@ impl System {
         world.connect(shard, login).await
     }
 
-    async fn put_back(&self, backend: Backend) {
+    async fn put_back(&self, world: &World, backend: Backend) {
         let shard = backend.shard();
+        let Some(server) = world.snapshot.primary(shard).cloned() else {
+            return;
+        };
         let mut connections = self.connections.lock().await;
         if connections.len() <= shard {
             connections.resize_with(shard + 1, || None);
         }
-        connections[shard] = Some(backend);
+        connections[shard] = Some(Resting { server, backend });
     }
 }
 
