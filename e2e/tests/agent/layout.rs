@@ -12,9 +12,16 @@ const CREATE: &str = "CREATE TABLE note (id BIGINT NOT NULL PRIMARY KEY, v INT)"
 
 /// The usual table, and `note`, sharded.
 fn with_note() -> Value {
+    with_note_in(2)
+}
+
+/// The same, with `note` in so many physical tables.
+fn with_note_in(tables_per_shard: u16) -> Value {
     json!([
         pressure_test(4),
-        {"name": "note", "sharding": {"key": ["id"], "algorithm": {"hash": {}}, "tablesPerShard": 2}},
+        {"name": "note", "sharding": {
+            "key": ["id"], "algorithm": {"hash": {}}, "tablesPerShard": tables_per_shard,
+        }},
     ])
 }
 
@@ -110,6 +117,12 @@ async fn a_table_with_rows_is_neither_made_sharded_nor_taken_out() -> Result<()>
     pod.operator
         .told_by_agent(|agent| agent.bootstrapped && agent.refused_layout.is_empty())
         .await?;
+    until("a table that waits for the other sidecars", async || {
+        let text = refusal(&mut app, CREATE).await?;
+        ensure!(text.contains("sidecars follow within"), "{text}");
+        Ok(())
+    })
+    .await?;
     until("the table", async || Ok(app.query_drop(CREATE).await?)).await?;
     ensure!(schemas(&pod).await? == ["shop__0000", "shop__0001"]);
     let rows: Vec<_> = (1..=20).map(|id| format!("({id}, 0)")).collect();
@@ -140,6 +153,56 @@ async fn a_table_with_rows_is_neither_made_sharded_nor_taken_out() -> Result<()>
         Ok(())
     })
     .await
+}
+
+#[tokio::test]
+async fn a_table_comes_back_laid_out_anew_once_it_is_dropped() -> Result<()> {
+    let pod = Pod::new(&[("app", "first")]).await?;
+    let port = pod.server.port();
+    let _sidecar = pod.sidecar("agent")?;
+    pod.operator
+        .told_by_agent(|agent| agent.bootstrapped)
+        .await?;
+    let users = [("app", "first")];
+    let create_in = async |wanted: &[&str]| {
+        until("the table", async || {
+            let mut app = client(&pod, "first").await?;
+            app.query_drop(CREATE).await?;
+            let schemas = schemas(&pod).await?;
+            if schemas != wanted {
+                app.query_drop("DROP TABLE note").await?;
+                bail!("it is in {schemas:?}");
+            }
+            Ok(app)
+        })
+        .await
+    };
+    pod.operator
+        .send(snapshot_of(port, &with_note(), 2, &users)?);
+    let mut app = create_in(&["shop__0000", "shop__0001"]).await?;
+    let create = "CREATE TABLE pressure_test (id BIGINT NOT NULL AUTO_INCREMENT PRIMARY KEY)";
+    app.query_drop(create).await?;
+
+    // Its rows are in the way of this table alone.
+    pod.operator
+        .send(snapshot_of(port, &with_note_in(4), 3, &users)?);
+    let health = pod
+        .operator
+        .told_by_agent(|agent| !agent.refused_layout.is_empty())
+        .await?;
+    ensure!(
+        health.bootstrapped && health.refused_layout.contains("set it back"),
+        "{health:?}"
+    );
+    app.query_drop("INSERT INTO note VALUES (1, 1)").await?;
+    let mut app = client(&pod, "first").await?;
+    app.query_drop("SELECT * FROM pressure_test").await?;
+    app.query_drop("DROP TABLE note").await?;
+    pod.operator
+        .told_by_agent(|agent| agent.bootstrapped && agent.refused_layout.is_empty())
+        .await?;
+    create_in(&["shop__0000", "shop__0001", "shop__0002", "shop__0003"]).await?;
+    Ok(())
 }
 
 #[tokio::test]
