@@ -31,7 +31,18 @@ struct Following {
     kept: Option<(Arc<Snapshot>, Arc<Snapshot>)>,
     /// What was logged last.
     said: String,
+    /// The tables of the layout in force that rows forbid, and why.
+    forbidden: BTreeMap<String, String>,
     waiting: Waiting,
+}
+
+impl Following {
+    /// The tables of the layout in force that are closed, and why.
+    fn closed(&mut self) -> BTreeMap<String, String> {
+        let mut closed = self.waiting.closed(Instant::now());
+        closed.extend(self.forbidden.clone());
+        closed
+    }
 }
 
 /// Tables whose layout changed, and until when they stay closed.
@@ -56,19 +67,6 @@ impl Waiting {
         self.0.retain(|_, until| now < *until);
         let tables = self.0.keys().cloned();
         tables.map(|table| (table, Self::reason())).collect()
-    }
-
-    /// What of `closed`, which is in force, still has to be: the time of some may be over.
-    fn still_closed(
-        &mut self,
-        closed: &BTreeMap<String, String>,
-        now: Instant,
-    ) -> BTreeMap<String, String> {
-        let mut still = closed.clone();
-        let over = Self::reason();
-        still.retain(|_, reason| *reason != over);
-        still.extend(self.closed(now));
-        still
     }
 }
 
@@ -111,7 +109,7 @@ impl Proxy {
         let current = self.world();
         let same = LayoutDocument::of(&told.spec) == LayoutDocument::of(&current.snapshot.spec);
         if same && following.fits {
-            let closed = following.waiting.closed(Instant::now());
+            let closed = following.closed();
             let settled = closed.is_empty();
             self.put(self.world_of(told, closed)?, &current).await;
             return Ok(settled);
@@ -121,8 +119,9 @@ impl Proxy {
             Ok(refused) if refused.is_empty() => {
                 following.fits = true;
                 following.said.clear();
+                following.forbidden.clear();
                 self.wait_for_others(following, &candidate, &current).await;
-                let closed = following.waiting.closed(Instant::now());
+                let closed = following.closed();
                 let settled = closed.is_empty();
                 self.put(self.world_of(told, closed)?, &current).await;
                 Ok(settled)
@@ -130,26 +129,27 @@ impl Proxy {
             // Nothing was in force before: there is no other layout to go on with.
             Ok(refused) if same => {
                 self.say(following, &reasons(&refused));
-                let mut closed = following.waiting.closed(Instant::now());
-                closed.extend(refused);
+                following.forbidden = refused;
+                let closed = following.closed();
                 self.put(self.world_of(told, closed)?, &current).await;
                 Ok(false)
             }
             Ok(refused) => {
                 self.say(following, &reasons(&refused));
-                self.keep_tables(following, &told, &current).await
+                let unmade = self.unmade(&candidate, refused).await;
+                self.keep_tables(following, &told, &current, unmade).await
             }
             // A first shard that is down keeps nobody from the others; each is looked at when a
             // session first comes to it.
             Err(_) if same => {
-                let waiting = &mut following.waiting;
-                let closed = waiting.still_closed(&current.closed, Instant::now());
+                let closed = following.closed();
                 self.put(self.world_of(told, closed)?, &current).await;
                 Ok(false)
             }
             Err(error) => {
                 self.say(following, &error.to_string());
-                self.keep_tables(following, &told, &current).await
+                let none = BTreeMap::new();
+                self.keep_tables(following, &told, &current, none).await
             }
         }
     }
@@ -170,12 +170,29 @@ impl Proxy {
         following.waiting.begin(missing, Instant::now());
     }
 
-    /// Takes everything of `told` but its tables. What has other shards is not taken at all.
+    /// Those of `refused` that the first shard does not have: made now, they would be made as the
+    /// old layout says, while shards that have followed hold the new one.
+    async fn unmade(
+        &self,
+        next: &World,
+        mut refused: BTreeMap<String, String>,
+    ) -> BTreeMap<String, String> {
+        let tables: Vec<_> = refused.keys().map(String::as_str).collect();
+        let Ok(there) = self.there(next, &tables).await else {
+            return BTreeMap::new();
+        };
+        refused.retain(|table, _| !there.contains(table));
+        refused
+    }
+
+    /// Takes everything of `told` but its tables, of which `unmade` are closed. What has other
+    /// shards is not taken at all.
     async fn keep_tables(
         &self,
         following: &mut Following,
         told: &Arc<Snapshot>,
         current: &World,
+        unmade: BTreeMap<String, String>,
     ) -> Result<bool, WorldError> {
         let before = &current.snapshot.spec;
         if told.spec.shards != before.shards || told.spec.database != before.database {
@@ -190,8 +207,8 @@ impl Proxy {
             }
         };
         following.kept = Some((told.clone(), kept.clone()));
-        let waiting = &mut following.waiting;
-        let closed = waiting.still_closed(&current.closed, Instant::now());
+        let mut closed = following.closed();
+        closed.extend(unmade);
         self.put(self.world_of(kept, closed)?, current).await;
         Ok(false)
     }
@@ -245,17 +262,5 @@ mod tests {
         let closed = waiting.closed(begun + AGAIN);
         assert!(closed["note"].contains("follow within 4 s"), "{closed:?}");
         assert_eq!(waiting.closed(begun + ALL_FOLLOW), BTreeMap::new());
-    }
-
-    #[test]
-    fn what_rows_close_stays_closed_when_the_time_of_others_is_over() {
-        let mut waiting = Waiting::default();
-        let begun = Instant::now();
-        waiting.begin(["note".to_owned()].into_iter(), begun);
-        let mut closed = waiting.closed(begun);
-        closed.insert("rows".to_owned(), "in the way".to_owned());
-        assert_eq!(waiting.still_closed(&closed, begun), closed);
-        let later = waiting.still_closed(&closed, begun + ALL_FOLLOW);
-        assert_eq!(later.into_keys().collect::<Vec<_>>(), ["rows"]);
     }
 }
