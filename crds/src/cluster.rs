@@ -106,12 +106,11 @@ pub struct ShardingClusterSpec {
         .message("spec.database ends in '__' and four digits, as the physical schemas of a sharded table do; choose another name"))]
     pub database: String,
     /// Tables that are sharded or broadcast. A table that is not named here lives on the first
-    /// shard. Tables may be added, and none removed until resharding exists. At most 256.
+    /// shard. A table may be added before it is created, and taken out once it is dropped: the
+    /// shards refuse both while rows are in the way. At most 256.
     #[serde(default)]
     #[schemars(length(max = 256))]
     #[x_kube(merge_strategy = ListMerge::Map(vec!["name".into()]))]
-    #[x_kube(validation = Rule::new("oldSelf.all(o, self.exists(t, t.name == o.name))")
-        .message("spec.tables lacks a table that it had: its rows are on all shards, and a table that is not named is looked for on the first alone; put it back, also when the table was dropped"))]
     pub tables: Vec<Table>,
     /// MySQL users that applications log in as. At most 32.
     #[serde(default)]

@@ -59,6 +59,8 @@ impl Admission {
     }
 }
 
+const SET_BACK: &str = "set it back, or use empty servers: there is no resharding yet";
+
 fn table_path(name: &str) -> String {
     format!("spec.tables[{name}]")
 }
@@ -108,59 +110,64 @@ impl LayoutDocument {
         document
     }
 
-    /// The tables that only one of `self` and `wanted` names. [`Self::admit`] has to know which
-    /// of them the shard has.
+    /// The tables that only one of `self` and `wanted` names, or that they lay out differently.
+    /// [`Self::admit`] has to know which of them the shard has.
     pub fn changed<'a>(&'a self, wanted: &'a Self) -> impl Iterator<Item = &'a str> {
-        let only = |one: &'a Self, other: &'a Self| {
-            let names = one.tables.keys().map(String::as_str);
-            names.filter(move |name| !other.tables.contains_key(*name))
-        };
-        only(self, wanted).chain(only(wanted, self))
+        let gone = self.tables.keys().map(String::as_str);
+        gone.filter(|name| !wanted.tables.contains_key(*name))
+            .chain(self.uncovered(wanted))
     }
 
-    /// Whether `self`, which a shard holds, says of each table of `wanted` what that says.
-    #[must_use]
-    pub fn covers(&self, wanted: &Self) -> bool {
+    /// The tables of `wanted` of which `self`, which a shard holds, does not say the same.
+    pub fn uncovered<'a>(&'a self, wanted: &'a Self) -> impl Iterator<Item = &'a str> {
+        let other = |(name, layout): &(&'a String, &TableLayout)| {
+            self.tables.get(name.as_str()) != Some(*layout)
+        };
         wanted
             .tables
             .iter()
-            .all(|(name, layout)| self.tables.get(name) == Some(layout))
+            .filter(other)
+            .map(|(name, _)| name.as_str())
     }
 
-    /// The fields of the manifest in which `wanted` contradicts the rows that are laid out as
-    /// `self` says, on whatever shard.
+    /// The fields of the manifest that may not change from `self` to `wanted`, as the API server
+    /// refuses them too.
     #[must_use]
     pub fn contradictions(&self, wanted: &Self) -> Vec<FieldError> {
+        let mut errors = self.contradictions_of_all_tables(wanted);
+        for (name, layout) in &wanted.tables {
+            if let Some(held) = self.tables.get(name).filter(|held| *held != layout) {
+                errors.push(FieldError {
+                    path: table_path(name),
+                    reason: format!(
+                        "the shards hold rows laid out for {}; {SET_BACK}",
+                        held.describe()
+                    ),
+                });
+            }
+        }
+        errors
+    }
+
+    /// The fields in which `wanted` contradicts all rows that are laid out as `self` says, of
+    /// whatever table.
+    fn contradictions_of_all_tables(&self, wanted: &Self) -> Vec<FieldError> {
         let mut errors = Vec::new();
-        let mut differs = |path: String, held: String, remedy: &str| {
+        let mut differs = |path: &str, held: String, remedy: &str| {
             errors.push(FieldError {
-                path,
+                path: path.to_owned(),
                 reason: format!("the shards hold rows laid out for {held}; {remedy}"),
             });
         };
-        let remedy = "set it back, or use empty servers: there is no resharding yet";
         if self.functions != wanted.functions {
             let held = format!("version {} of the hash functions", self.functions);
-            differs(
-                "apiVersion".to_owned(),
-                held,
-                "use a version of Remora that has them",
-            );
+            differs("apiVersion", held, "use a version of Remora that has them");
         }
         if self.shards != wanted.shards {
-            differs("spec.shards".to_owned(), self.shards.to_string(), remedy);
+            differs("spec.shards", self.shards.to_string(), SET_BACK);
         }
         if self.database != wanted.database {
-            differs(
-                "spec.database".to_owned(),
-                format!("{:?}", self.database),
-                remedy,
-            );
-        }
-        for (name, layout) in &wanted.tables {
-            if let Some(held) = self.tables.get(name).filter(|held| *held != layout) {
-                differs(table_path(name), held.describe(), remedy);
-            }
+            differs("spec.database", format!("{:?}", self.database), SET_BACK);
         }
         errors
     }
@@ -173,17 +180,17 @@ impl LayoutDocument {
     /// dropped: until then its rows are spread, and whoever took it for one that is not sharded
     /// would find those of one shard. The first shard decides both, since it alone has tables
     /// that are not sharded. The others remember what they still have, so that it cannot come
-    /// back with another layout.
+    /// back with another layout: that needs it dropped everywhere, and concerns no other table.
     ///
     /// # Errors
-    /// [`Self::contradictions`].
+    /// The fields that contradict the rows of all tables.
     pub fn admit(
         &self,
         wanted: &Self,
         shard: u16,
         there: &BTreeSet<String>,
     ) -> Result<Admission, Vec<FieldError>> {
-        let errors = self.contradictions(wanted);
+        let errors = self.contradictions_of_all_tables(wanted);
         if !errors.is_empty() {
             return Err(errors);
         }
@@ -193,7 +200,18 @@ impl LayoutDocument {
         };
         let decides = shard == 0;
         for (name, layout) in &wanted.tables {
-            if decides && !self.tables.contains_key(name) && there.contains(name) {
+            let held = self.tables.get(name);
+            if held == Some(layout) {
+                continue;
+            }
+            if let Some(held) = held.filter(|_| there.contains(name)) {
+                let reason = format!(
+                    "shard {shard} has the table, whose rows are laid out for {}; set it back, or \
+                     DROP the table while the manifest says so",
+                    held.describe()
+                );
+                admission.refused.insert(name.clone(), reason);
+            } else if decides && there.contains(name) {
                 let reason = format!(
                     "the table is there and not sharded, with all its rows on shard 0; take it out \
                      of spec.tables, or RENAME it, and copy its rows into the sharded table of \
@@ -277,108 +295,4 @@ pub fn layout_fingerprint(spec: &ShardingClusterSpec) -> String {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::fixtures::shop;
-
-    #[test]
-    fn the_canonical_form_and_its_fingerprint_never_change() {
-        let document = LayoutDocument::of(&shop());
-        insta::assert_snapshot!(document.to_json());
-        insta::assert_snapshot!(document.fingerprint());
-    }
-
-    #[test]
-    fn the_order_of_tables_and_an_inherited_number_change_nothing() {
-        let mut other = shop();
-        other.tables.reverse();
-        for table in &mut other.tables {
-            if let Some(sharding) = &mut table.sharding {
-                sharding.tables_per_shard = Some(16);
-            }
-        }
-        assert_eq!(layout_fingerprint(&shop()), layout_fingerprint(&other));
-    }
-
-    #[test]
-    fn a_document_survives_its_way_through_a_shard() {
-        let document = LayoutDocument::of(&shop());
-        assert_eq!(
-            LayoutDocument::from_json(&document.to_json()).unwrap(),
-            document
-        );
-    }
-
-    fn names(names: &[&str]) -> BTreeSet<String> {
-        names.iter().map(|name| (*name).to_owned()).collect()
-    }
-
-    /// The example's layout without its second table, with it, and that table's name.
-    fn small_and_whole() -> (LayoutDocument, LayoutDocument, String) {
-        let mut small = shop();
-        let payment = small.tables.remove(1).name;
-        (
-            LayoutDocument::of(&small),
-            LayoutDocument::of(&shop()),
-            payment,
-        )
-    }
-
-    #[test]
-    fn a_table_may_be_added_and_stays_as_it_was_laid_out() {
-        let (held, whole, payment) = small_and_whole();
-        for shard in [0, 1] {
-            let admission = held.admit(&whole, shard, &names(&[])).unwrap();
-            assert_eq!(admission.document, whole);
-            assert!(admission.refused.is_empty());
-        }
-        let mut moved = shop();
-        moved.tables[1].sharding.as_mut().unwrap().key = vec!["id".to_owned()];
-        let moved = LayoutDocument::of(&moved);
-        let errors = whole.admit(&moved, 0, &names(&[])).unwrap_err();
-        assert_eq!(errors[0].path, format!("spec.tables[{payment}]"));
-    }
-
-    #[test]
-    fn a_table_that_is_there_without_being_sharded_is_not_taken_for_a_sharded_one() {
-        let (held, whole, payment) = small_and_whole();
-        assert_eq!(held.changed(&whole).collect::<Vec<_>>(), [&payment]);
-        let admission = held.admit(&whole, 0, &names(&[&payment])).unwrap();
-        assert_eq!(admission.document, held);
-        let errors = admission.errors();
-        assert_eq!(errors[0].path, format!("spec.tables[{payment}]"));
-        assert!(errors[0].reason.contains("RENAME it"), "{}", errors[0]);
-        // Another shard cannot have one: this is a physical table of a sidecar that was faster.
-        let admission = held.admit(&whole, 1, &names(&[&payment])).unwrap();
-        assert_eq!(admission.document, whole);
-    }
-
-    #[test]
-    fn a_table_is_taken_out_once_it_is_dropped() {
-        let (small, held, payment) = small_and_whole();
-        let admission = held.admit(&small, 0, &names(&[&payment])).unwrap();
-        assert_eq!(admission.document, held);
-        let errors = admission.errors();
-        assert_eq!(errors[0].path, format!("spec.tables[{payment}]"));
-        assert!(errors[0].reason.contains("put it back"), "{}", errors[0]);
-        let elsewhere = held.admit(&small, 1, &names(&[&payment])).unwrap();
-        assert_eq!(
-            (elsewhere.document, elsewhere.refused.len()),
-            (held.clone(), 0)
-        );
-        let dropped = held.admit(&small, 0, &names(&[])).unwrap();
-        assert_eq!((dropped.document, dropped.refused.len()), (small, 0));
-    }
-
-    #[test]
-    fn more_shards_and_another_database_are_refused_by_the_field() {
-        let held = LayoutDocument::of(&shop());
-        let mut other = shop();
-        other.shards = 3;
-        other.database = "mall".to_owned();
-        let errors = held.contradictions(&LayoutDocument::of(&other));
-        let paths: Vec<_> = errors.iter().map(|error| error.path.as_str()).collect();
-        assert_eq!(paths, ["spec.shards", "spec.database"]);
-        assert!(errors[0].reason.contains("laid out for 2"), "{}", errors[0]);
-    }
-}
+mod tests;

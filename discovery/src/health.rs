@@ -30,6 +30,9 @@ pub struct AgentHealth {
     /// What of the ordered layout the rows forbid, by the manifest's fields; empty: nothing. The
     /// shard serves the layout that it holds.
     pub refused_layout: String,
+    /// The fingerprint of the ordered layout of which `refused_layout` speaks; empty: none was
+    /// compared with the rows yet.
+    pub judged_layout: String,
 }
 
 impl Health {
@@ -62,6 +65,7 @@ impl Health {
                 reason: agent.reason.clone(),
                 least_epoch: agent.least_epoch,
                 refused_layout: agent.refused_layout.clone(),
+                judged_layout: agent.judged_layout.clone(),
             }),
         }
     }
@@ -88,6 +92,7 @@ impl From<proto::ReportRequest> for Health {
                 reason: agent.reason,
                 least_epoch: agent.least_epoch,
                 refused_layout: agent.refused_layout,
+                judged_layout: agent.judged_layout,
             }),
         }
     }

@@ -303,6 +303,7 @@ async fn reports_reach_the_leader_when_there_is_one() {
             reason: "the layout differs".to_owned(),
             least_epoch: 4,
             refused_layout: "spec.tables[a]: it is there".to_owned(),
+            judged_layout: "f00d".to_owned(),
         }),
     };
     let (sender, receiver) = watch::channel(health.clone());

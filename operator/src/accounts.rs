@@ -49,7 +49,11 @@ pub fn accounts<'a>(
     let mut accounts = vec![
         own(AGENT, "localhost", &system.agent, everything.into()),
         own(PROBE, "localhost", "", Vec::new()),
-        own(SIDECAR, "%", &system.sidecar, of_sidecar(spec)),
+        Account {
+            // What earlier versions gave it. A right that is not held is revoked without an error.
+            revokes: vec!["CREATE, REFERENCES ON *.*".to_owned()],
+            ..own(SIDECAR, "%", &system.sidecar, of_sidecar(spec))
+        },
     ];
     accounts.extend(users.into_iter().map(|(name, password)| {
         Account {

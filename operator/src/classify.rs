@@ -2,6 +2,7 @@
 
 use std::collections::BTreeSet;
 
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::Condition;
 use k8s_openapi::jiff::Timestamp;
 use remora_crds::{
     ConditionType, FieldError, Images, LayoutDocument, ShardStatus, ShardingCluster,
@@ -15,6 +16,9 @@ use crate::observe::{Observations, PodView};
 
 /// A status holds up to 256 shards, and etcd is no place for stories.
 const LONGEST_REASON: usize = 200;
+
+/// Why a manifest that makes no sense is not accepted.
+pub(crate) const INVALID: &str = "Invalid";
 
 /// One step towards what the manifest asks for.
 #[derive(Clone, Debug, PartialEq)]
@@ -68,8 +72,8 @@ pub fn reject(cluster: &ShardingCluster, errors: &[FieldError], now: Timestamp) 
     let mut status = cluster.status.clone().unwrap_or_default();
     let finding = Finding {
         type_: ConditionType::Accepted,
-        holds: false,
-        reason: "Invalid",
+        holds: Some(false),
+        reason: INVALID,
         message: text.join("; "),
     };
     let changed = settle(cluster, &mut status, vec![finding], now);
@@ -124,7 +128,12 @@ pub fn classify(wanted: Wanted<'_>, seen: &Observations, now: Timestamp) -> Verd
         shards,
         ..before
     };
-    let findings = findings(&status, &refused(seen), restart.as_deref());
+    let wanted_layout = status.layout.as_deref().unwrap_or_default();
+    let accepted = accepted(&status.conditions, seen, wanted_layout);
+    let findings = accepted
+        .into_iter()
+        .chain(findings(&status, restart.as_deref()))
+        .collect();
     let changed = settle(cluster, &mut status, findings, now);
     Verdict {
         actions,
@@ -277,7 +286,39 @@ fn refused(seen: &Observations) -> String {
     reasons.into_iter().collect::<Vec<_>>().join("; ")
 }
 
-fn findings(status: &ShardingClusterStatus, refused: &str, restart: Option<&str>) -> Vec<Finding> {
+/// Whether rows are in the way of the layout that is wanted. The first shard decides, so until
+/// its agent has compared that layout with the rows, what was found before stays; `None` then.
+fn accepted(before: &[Condition], seen: &Observations, layout: &str) -> Option<Finding> {
+    let finding = |holds, reason, message| {
+        Some(Finding {
+            type_: ConditionType::Accepted,
+            holds,
+            reason,
+            message,
+        })
+    };
+    let home = seen.agents.get(&0);
+    if home.is_none_or(|agent| agent.judged_layout != layout) {
+        let is = |held: &Condition| held.type_ == ConditionType::Accepted.name();
+        // What was invalid no longer is.
+        return match before.iter().find(|held| is(held)) {
+            Some(held) if held.reason != INVALID => None,
+            _ => {
+                let message = "shard 0 has yet to compare the layout with its rows";
+                finding(None, "Pending", message.to_owned())
+            }
+        };
+    }
+    let refused = refused(seen);
+    if refused.is_empty() {
+        let message = "the manifest makes sense".to_owned();
+        return finding(Some(true), "Valid", message);
+    }
+    let message = format!("{refused}; until then the tables stay as they were");
+    finding(Some(false), "RowsInTheWay", message)
+}
+
+fn findings(status: &ShardingClusterStatus, restart: Option<&str>) -> Vec<Finding> {
     let down: Vec<_> = status.shards.iter().filter(|shard| !shard.ready).collect();
     let text = |shards: &[&ShardStatus]| {
         let shards = shards
@@ -298,30 +339,20 @@ fn findings(status: &ShardingClusterStatus, refused: &str, restart: Option<&str>
     };
     vec![
         Finding {
-            type_: ConditionType::Accepted,
-            holds: refused.is_empty(),
-            reason: some(refused.is_empty(), ("Valid", "RowsInTheWay")),
-            message: if refused.is_empty() {
-                "the manifest makes sense".to_owned()
-            } else {
-                format!("{refused}; until then the tables stay as they were")
-            },
-        },
-        Finding {
             type_: ConditionType::Available,
-            holds: down.is_empty(),
+            holds: Some(down.is_empty()),
             reason: some(down.is_empty(), ("Serving", "ShardsDown")),
             message: if down.is_empty() { all } else { text(&down) },
         },
         Finding {
             type_: ConditionType::Progressing,
-            holds: progressing.0,
+            holds: Some(progressing.0),
             reason: progressing.1,
             message: progressing.2,
         },
         Finding {
             type_: ConditionType::Degraded,
-            holds: !lost.is_empty(),
+            holds: Some(!lost.is_empty()),
             reason: some(lost.is_empty(), ("Healthy", "PrimaryDown")),
             message: if lost.is_empty() {
                 "no shard was lost".to_owned()

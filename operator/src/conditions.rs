@@ -12,8 +12,8 @@ const LONGEST_MESSAGE: usize = 1024;
 pub struct Finding {
     /// Which condition.
     pub type_: ConditionType,
-    /// Whether it holds.
-    pub holds: bool,
+    /// Whether it holds; `None`: nobody knows yet.
+    pub holds: Option<bool>,
     /// One word for programs.
     pub reason: &'static str,
     /// A sentence for people.
@@ -31,7 +31,11 @@ pub fn update(
     let mut changed = Vec::new();
     for mut finding in findings {
         shorten(&mut finding.message, LONGEST_MESSAGE);
-        let status = if finding.holds { "True" } else { "False" };
+        let status = match finding.holds {
+            Some(true) => "True",
+            Some(false) => "False",
+            None => "Unknown",
+        };
         let fresh = Condition {
             type_: finding.type_.name().to_owned(),
             status: status.to_owned(),
@@ -87,7 +91,7 @@ mod tests {
     fn available(holds: bool, message: &str) -> Vec<Finding> {
         vec![Finding {
             type_: ConditionType::Available,
-            holds,
+            holds: Some(holds),
             reason: "Test",
             message: message.to_owned(),
         }]

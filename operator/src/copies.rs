@@ -140,21 +140,41 @@ pub async fn settle(
 }
 
 /// Removes the copies of clusters that are gone. Nothing holds a deletion up until then: the
-/// operator may be gone too, and does it when it is back.
-///
-/// # Errors
-/// [`SecretError`]; the next time tries again.
-pub async fn sweep(client: &Client, watched: &Watched, copies: &Copies) -> Result<(), SecretError> {
-    for (names, noted) in record::all(client, watched.scope()).await? {
-        if watched.has(&names) || is_there(client, &names).await? {
+/// operator may be gone too, and does it when it is back. What fails, as where the operator's
+/// rights went, is logged and tried again the next time; it holds up no other.
+pub async fn sweep(client: &Client, watched: &Watched, copies: &Copies) {
+    for (names, noted) in record::all(client, watched.scope()).await {
+        if watched.has(&names) {
             continue;
         }
-        for copy in &noted {
-            withdraw(client, &names, copy).await?;
+        if let Err(error) = sweep_one(client, &names, &noted, copies).await {
+            let (namespace, cluster) = (&names.namespace, &names.cluster);
+            tracing::warn!(namespace, cluster, %error, "cannot withdraw a cluster's copies");
         }
-        copies.forget(client, &names).await?;
     }
-    Ok(())
+}
+
+/// Removes the copies of one cluster if it is gone, and the record of them once all went.
+async fn sweep_one(
+    client: &Client,
+    names: &Names,
+    noted: &BTreeSet<Copy>,
+    copies: &Copies,
+) -> Result<(), SecretError> {
+    if is_there(client, names).await? {
+        return Ok(());
+    }
+    let mut all = true;
+    for copy in noted {
+        if let Err(error) = withdraw(client, names, copy).await {
+            tracing::warn!(namespace = copy.0, %error, "cannot withdraw a user's Secret");
+            all = false;
+        }
+    }
+    match all {
+        true => copies.forget(client, names).await,
+        false => Ok(()),
+    }
 }
 
 /// Whether the apiserver has the cluster: one that was just made may not have been watched yet.

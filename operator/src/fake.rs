@@ -19,6 +19,8 @@ pub(crate) struct Held {
     pub(crate) writes: Vec<String>,
     /// How many requests are answered before all fail.
     pub(crate) patience: Option<usize>,
+    /// Paths that begin so are answered with 403.
+    pub(crate) forbidden: Option<String>,
 }
 
 /// A handle to a fake apiserver.
@@ -65,6 +67,10 @@ impl Held {
                 return failure(500, "InternalError");
             }
             *patience -= 1;
+        }
+        let forbidden = self.forbidden.as_deref();
+        if forbidden.is_some_and(|begin| path.starts_with(begin)) {
+            return failure(403, "Forbidden");
         }
         let writes =
             *method != Method::GET && !path.contains("/events") && !path.contains("/tokenreviews");

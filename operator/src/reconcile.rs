@@ -337,7 +337,7 @@ fn failed(cluster: &ShardingCluster, verdict: &mut Verdict, message: String) {
         .retain(|finding| finding.type_ != progressing);
     let finding = Finding {
         type_: progressing,
-        holds: true,
+        holds: Some(true),
         reason: "Failing",
         message,
     };
@@ -359,10 +359,12 @@ fn event(cluster: &ShardingCluster, finding: &Finding) -> Option<Event> {
         .as_ref()
         .is_some_and(|status| conditions::holds(&status.conditions, ConditionType::Available));
     let type_ = match (finding.type_, finding.holds) {
-        (ConditionType::Accepted, false) => EventType::Warning,
-        (ConditionType::Available, false) if served => EventType::Warning,
-        (ConditionType::Available, true) => EventType::Normal,
-        (ConditionType::Progressing, true) if finding.reason == "Failing" => EventType::Warning,
+        (ConditionType::Accepted, Some(false)) => EventType::Warning,
+        (ConditionType::Available, Some(false)) if served => EventType::Warning,
+        (ConditionType::Available, Some(true)) => EventType::Normal,
+        (ConditionType::Progressing, Some(true)) if finding.reason == "Failing" => {
+            EventType::Warning
+        }
         _ => return None,
     };
     Some(Event {

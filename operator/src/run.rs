@@ -223,9 +223,7 @@ impl Operator {
     async fn sweep(&self, copies: &Copies) {
         let mut changes = self.watched.changes();
         loop {
-            if let Err(error) = copies::sweep(&self.client, &self.watched, copies).await {
-                tracing::warn!(%error, "cannot withdraw copies of Secrets");
-            }
+            copies::sweep(&self.client, &self.watched, copies).await;
             tokio::select! {
                 // Never an end: the sender lives as long as `self`.
                 _ = changes.changed() => tokio::time::sleep(SWEEP_REST).await,

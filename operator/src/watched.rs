@@ -48,7 +48,9 @@ impl Scope {
         }
     }
 
-    fn covers(&self, namespace: &str) -> bool {
+    /// Whether the operator looks after `namespace`.
+    #[must_use]
+    pub fn covers(&self, namespace: &str) -> bool {
         match self {
             Self::All => true,
             Self::Namespaces(names) => names.iter().any(|name| name == namespace),
@@ -112,8 +114,18 @@ impl Watched {
         clusters: Store<Guarded>,
         namespaces: Store<PartialObjectMeta<Namespace>>,
     ) -> Arc<Self> {
+        Self::holding_within(Scope::All, clusters, namespaces)
+    }
+
+    /// The same, of an operator that looks after `scope`.
+    #[cfg(test)]
+    pub(crate) fn holding_within(
+        scope: Scope,
+        clusters: Store<Guarded>,
+        namespaces: Store<PartialObjectMeta<Namespace>>,
+    ) -> Arc<Self> {
         Arc::new(Self {
-            scope: Scope::All,
+            scope,
             clusters: vec![clusters],
             namespaces,
             changed: watch::Sender::new(()),

@@ -4,10 +4,14 @@ use anyhow::{Result, bail, ensure};
 use remora_e2e::kubernetes::{Images, Kubernetes, example};
 
 use crate::journey::{Journey, READY};
-use crate::shop::{NAMESPACE, kubectl};
+use crate::shop::{NAMESPACE, application, apply, kubectl};
 
 pub(crate) fn steps(journey: &mut Journey) {
     journey.step("growing_the_shards_is_refused", growing);
+    journey.step(
+        "a_table_with_rows_is_not_made_sharded_and_may_be_taken_out_again",
+        rows_in_the_way,
+    );
     journey.step(
         "a_namespace_that_was_not_granted_is_denied_with_the_reason",
         ungranted,
@@ -27,6 +31,31 @@ fn growing(cluster: &Kubernetes, _: &Images) -> Result<()> {
         bail!("four shards were accepted")
     };
     ensure!(format!("{error}").contains("spec.shards"), "{error}");
+    Ok(())
+}
+
+fn rows_in_the_way(cluster: &Kubernetes, _: &Images) -> Result<()> {
+    let mut app = application(cluster)?;
+    app.run("CREATE TABLE note (id BIGINT NOT NULL PRIMARY KEY, v INT)")?;
+    app.run("INSERT INTO note VALUES (1, 1), (2, 2), (3, 3)")?;
+    let with_note = example("shop.yaml")?.replace(
+        "  - name: country\n",
+        "  - {name: note, broadcast: true}\n  - name: country\n",
+    );
+    cluster.kubectl_with(&["-n", NAMESPACE, "apply", "-f", "-"], &with_note)?;
+    let accepted = |wanted: &str| {
+        let get = ["-n", NAMESPACE, "shardingcluster", "shop"];
+        let path = "{.status.conditions[?(@.type=='Accepted')].status} \
+             {.status.conditions[?(@.type=='Accepted')].reason}";
+        cluster.wait_until(READY, &get, path, |answer| answer == wanted)
+    };
+    accepted("False RowsInTheWay")?;
+    // The remedy that the condition names.
+    apply(cluster, "shop.yaml")?;
+    accepted("True Valid")?;
+    let rows = app.value("SELECT COUNT(*) FROM note")?;
+    ensure!(rows == "3", "{rows} rows of 3");
+    app.run("DROP TABLE note")?;
     Ok(())
 }
 

@@ -3,6 +3,7 @@
 mod answers;
 mod connections;
 mod keys;
+mod layout;
 mod state;
 mod wide;
 

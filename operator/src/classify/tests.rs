@@ -52,6 +52,7 @@ fn healthy() -> AgentHealth {
         mysqld: true,
         bootstrapped: true,
         least_epoch: 1,
+        judged_layout: LayoutDocument::of(&shop().spec).fingerprint(),
         ..AgentHealth::default()
     }
 }
@@ -91,6 +92,36 @@ fn a_layout_that_rows_forbid_is_not_accepted_and_the_shards_serve_on() {
         format!("{reason}; until then the tables stay as they were")
     );
     assert_eq!(verdict.status.ready_shards, cluster.spec.shards);
+}
+
+#[test]
+fn a_layout_counts_as_accepted_once_the_first_shard_has_judged_it() {
+    let accepted = |verdict: &Verdict| condition(verdict, ConditionType::Accepted).0;
+    let new = decide(&shop(), &Observations::default());
+    assert_eq!(accepted(&new), "Unknown Pending");
+
+    let mut cluster = serving();
+    let settled = settled(&cluster);
+    let note = serde_saphyr::from_str("{name: note, broadcast: true}").unwrap();
+    cluster.spec.tables.push(note);
+    cluster.metadata.generation = Some(7);
+    let mut seen = settled.clone();
+    // Its word on the layout before.
+    let verdict = decide(&cluster, &seen);
+    assert_eq!(accepted(&verdict), "True Valid");
+    assert_ne!(verdict.status.conditions[0].observed_generation, Some(7));
+    let home = seen.agents.get_mut(&0).unwrap();
+    home.judged_layout = LayoutDocument::of(&cluster.spec).fingerprint();
+    home.refused_layout = "spec.tables[note]: it is there".to_owned();
+    let verdict = decide(&cluster, &seen);
+    assert_eq!(accepted(&verdict), "False RowsInTheWay");
+    assert_eq!(verdict.status.conditions[0].observed_generation, Some(7));
+
+    // Taken back: refused until the shard says otherwise.
+    cluster.status = Some(verdict.status);
+    cluster.spec.tables.pop();
+    assert_eq!(accepted(&decide(&cluster, &seen)), "False RowsInTheWay");
+    assert_eq!(accepted(&decide(&cluster, &settled)), "True Valid");
 }
 
 /// Everything as it should be.

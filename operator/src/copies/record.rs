@@ -90,16 +90,18 @@ impl Copies {
     }
 }
 
-/// All that was noted, of whatever cluster.
-pub(super) async fn all(
-    client: &Client,
-    scope: &Scope,
-) -> Result<Vec<(Names, BTreeSet<Copy>)>, SecretError> {
+/// All that was noted, of whatever cluster, as far as it can be read.
+pub(super) async fn all(client: &Client, scope: &Scope) -> Vec<(Names, BTreeSet<Copy>)> {
     let mut noted = Vec::new();
     let parameters = ListParams::default().labels(COPIES);
     for api in scope.apis::<ConfigMap>(client) {
-        let found = api.list(&parameters).await;
-        let found = found.map_err(failed)?;
+        let found = match api.list(&parameters).await {
+            Ok(found) => found,
+            Err(error) => {
+                tracing::warn!(%error, "cannot list where copies of Secrets are");
+                continue;
+            }
+        };
         noted.extend(found.iter().filter_map(|map| {
             let names = Names::new(
                 map.metadata.namespace.as_deref()?,
@@ -108,7 +110,7 @@ pub(super) async fn all(
             Some((names, copies(map)))
         }));
     }
-    Ok(noted)
+    noted
 }
 
 fn copies(map: &ConfigMap) -> BTreeSet<Copy> {

@@ -1,4 +1,4 @@
-//! The sidecar's container, its volumes and the pod's annotations.
+//! The sidecar's container, its volumes, and the pod's label and annotations.
 
 use std::collections::BTreeMap;
 
@@ -13,6 +13,7 @@ use k8s_openapi::{
 };
 
 use super::{CA_ANNOTATION, ClusterName, SIDECAR, STATUS_ANNOTATION};
+use crate::names::INJECT;
 
 /// What the operator was started with, and its CA.
 #[derive(Clone, Debug)]
@@ -175,8 +176,11 @@ pub(super) fn volumes() -> [Volume; 2] {
     ]
 }
 
-/// Leaves the certificates for the volume, and what was injected for people to see.
+/// Labels the pod, and leaves the certificates for the volume, and what was injected for people.
 pub(super) fn annotate(pod: &mut Pod, options: &SidecarOptions) {
+    // The NetworkPolicy lets the pod through by it, also when its namespace's label goes.
+    let labels = pod.metadata.labels.get_or_insert_default();
+    labels.insert(INJECT.into(), "true".into());
     let annotations: &mut BTreeMap<String, String> =
         pod.metadata.annotations.get_or_insert_default();
     annotations.insert(CA_ANNOTATION.into(), options.ca_bundle.clone());

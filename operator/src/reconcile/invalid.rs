@@ -13,6 +13,7 @@ use remora_crds::{ConditionType, ShardingCluster};
 use serde_json::{Value, json};
 
 use super::{Context, REJECTED, ReconcileError};
+use crate::classify::INVALID;
 use crate::conditions::{self, Finding};
 
 /// Says so in the manifest's status, of which it changes that alone: the rest may not be
@@ -45,8 +46,8 @@ pub(super) async fn not_understood(
     );
     let finding = Finding {
         type_: ConditionType::Accepted,
-        holds: false,
-        reason: "Invalid",
+        holds: Some(false),
+        reason: INVALID,
         message: message.clone(),
     };
     let mut conditions = held.clone();
@@ -63,7 +64,7 @@ pub(super) async fn not_understood(
     if !changed.is_empty() {
         let event = Event {
             type_: EventType::Warning,
-            reason: "Invalid".to_owned(),
+            reason: INVALID.to_owned(),
             note: Some(message),
             action: ConditionType::Accepted.name().to_owned(),
             secondary: None,

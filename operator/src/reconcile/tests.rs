@@ -236,7 +236,8 @@ async fn a_missing_secret_is_named_and_awaited() {
     let path = "/api/v1/namespaces/default/secrets/mine".to_owned();
     fake.0.lock().unwrap().objects.insert(path, secret);
     round(&fake, &context).await.unwrap();
-    assert_eq!(status(&fake).conditions[0].status, "True");
+    // No shard has judged the manifest yet; the operator has nothing against it.
+    assert_eq!(status(&fake).conditions[0].reason, "Pending");
     let made = "/api/v1/namespaces/default/secrets/shop-app";
     assert_eq!(
         fake.0.lock().unwrap().objects[made]["data"]["password"],
@@ -301,9 +302,7 @@ async fn copies_go_with_their_cluster_and_its_own_secrets_stay() {
     // The cluster goes while nobody leads. The next leader does not know it.
     fake.0.lock().unwrap().objects.remove(PATH);
     let next = operator_among(&fake, namespaces);
-    copies::sweep(&next.client, &next.watched, &next.copies)
-        .await
-        .unwrap();
+    copies::sweep(&next.client, &next.watched, &next.copies).await;
     let left = there(&fake);
     assert!(!left.contains(&copy), "{left:?}");
     assert!(left.contains(&theirs));
@@ -312,6 +311,37 @@ async fn copies_go_with_their_cluster_and_its_own_secrets_stay() {
         !left.iter().any(|path| path.ends_with("-copies")),
         "{left:?}"
     );
+}
+
+#[tokio::test]
+async fn a_namespace_that_refuses_holds_up_the_sweep_of_no_other() {
+    let fake = applied();
+    let access = serde_json::json!([{"namespaceSelector": {}}]);
+    fake.0.lock().unwrap().objects.get_mut(PATH).unwrap()["spec"]["access"] = access;
+    let (namespaces, mut writer) = store();
+    for name in ["closed", "web"] {
+        let namespace = serde_saphyr::from_str(&format!("{{metadata: {{name: {name}}}}}"));
+        writer.apply_watcher_event(&watcher::Event::Apply(namespace.unwrap()));
+    }
+    let context = operator_among(&fake, namespaces.clone());
+    round(&fake, &context).await.unwrap();
+    let copies = ["closed", "web"]
+        .map(|namespace| format!("/api/v1/namespaces/{namespace}/secrets/default.shop.app"));
+    let has = |path: &String| there(&fake).contains(path);
+    assert!(copies.iter().all(has));
+    let noted = || there(&fake).iter().any(|path| path.ends_with("-copies"));
+
+    fake.0.lock().unwrap().objects.remove(PATH);
+    fake.0.lock().unwrap().forbidden = Some("/api/v1/namespaces/closed/".to_owned());
+    let next = operator_among(&fake, namespaces);
+    copies::sweep(&next.client, &next.watched, &next.copies).await;
+    assert_eq!(copies.each_ref().map(has), [true, false]);
+    assert!(noted());
+
+    fake.0.lock().unwrap().forbidden = None;
+    copies::sweep(&next.client, &next.watched, &next.copies).await;
+    assert_eq!(copies.each_ref().map(has), [false, false]);
+    assert!(!noted());
 }
 
 #[tokio::test]
@@ -330,9 +360,7 @@ async fn copies_of_a_cluster_that_is_there_are_left_alone() {
     round(&fake, &context).await.unwrap();
     let before = there(&fake);
     let watched = Watched::holding(clusters, namespaces);
-    copies::sweep(&context.client, &watched, &context.copies)
-        .await
-        .unwrap();
+    copies::sweep(&context.client, &watched, &context.copies).await;
     assert_eq!(there(&fake), before);
 }
 

@@ -43,6 +43,13 @@ enum Denial {
         namespace: String,
         service_account: String,
     },
+    #[error(
+        "the operator does not look after namespace {namespace}, so the Secret of the user's password is not copied there; add the namespace to the operator's watchNamespaces, or run the pod in the namespace of ShardingCluster {cluster}"
+    )]
+    NotWatched {
+        cluster: ClusterName,
+        namespace: String,
+    },
     #[error(transparent)]
     Pod(#[from] Denied),
     #[error("the patch could not be made: {0}")]
@@ -104,7 +111,6 @@ impl Webhook {
             .cluster(&names)
             .filter(|cluster| cluster.metadata.deletion_timestamp.is_none())
             .ok_or_else(|| Denial::Unknown(wanted.cluster.clone()))?;
-        // A namespace that is not watched has no labels, and so is granted nothing by them.
         let labels = self.watched.namespace_labels(namespace);
         let applicant = Applicant {
             namespace,
@@ -130,6 +136,16 @@ impl Webhook {
         };
         match inject(pod, &grant, &options)? {
             Outcome::Unchanged => Ok(allowed),
+            Outcome::Injected(_)
+                if !users.is_empty()
+                    && *namespace != wanted.cluster.namespace
+                    && !self.watched.scope().covers(namespace) =>
+            {
+                Err(Denial::NotWatched {
+                    cluster: wanted.cluster.clone(),
+                    namespace: namespace.clone(),
+                })
+            }
             Outcome::Injected(injected) => {
                 let (before, after) = (serde_json::to_value(pod)?, serde_json::to_value(injected)?);
                 let patch = patch::additions(&before, &after);

@@ -8,8 +8,14 @@ use remora_crds::ShardingCluster;
 use serde_json::{Value, json};
 
 use super::*;
+use crate::watched::Scope;
 
 fn webhook(access: &str) -> Webhook {
+    webhook_within(Scope::All, access)
+}
+
+/// The webhook of an operator that looks after `scope`.
+fn webhook_within(scope: Scope, access: &str) -> Webhook {
     let (clusters, mut cluster_writer) = store();
     let (namespaces, mut namespace_writer) = store();
     let cluster: ShardingCluster = serde_saphyr::from_str(&format!(
@@ -29,7 +35,10 @@ fn webhook(access: &str) -> Webhook {
         log_format: "json".into(),
         resources: Default::default(),
     };
-    Webhook::new(Watched::holding(clusters, namespaces), options)
+    Webhook::new(
+        Watched::holding_within(scope, clusters, namespaces),
+        options,
+    )
 }
 
 async fn answer(webhook: Webhook, namespace: &str, annotation: Option<&str>) -> Value {
@@ -94,6 +103,22 @@ async fn a_namespace_that_is_not_granted_is_denied_with_the_reason() {
 async fn a_namespace_is_granted_by_its_labels() {
     let access = "[{namespaceSelector: {matchLabels: {team: web}}}]";
     let response = answer(webhook(access), "web", Some("data/shop")).await;
+    assert_eq!(response["allowed"], true);
+}
+
+#[tokio::test]
+async fn a_granted_namespace_whose_secrets_nobody_copies_is_denied_with_the_reason() {
+    let access = "[{namespaceSelector: {matchLabels: {team: web}}}]";
+    let within = |names: &[&str]| {
+        let names = names.iter().map(|name| (*name).to_owned()).collect();
+        webhook_within(Scope::Namespaces(names), access)
+    };
+    let response = answer(within(&["data"]), "web", Some("data/shop")).await;
+    assert!(
+        message(&response).contains("add the namespace to the operator's watchNamespaces"),
+        "{response}"
+    );
+    let response = answer(within(&["data", "web"]), "web", Some("data/shop")).await;
     assert_eq!(response["allowed"], true);
 }
 

@@ -1,10 +1,15 @@
 //! Putting snapshots into force, as far as the rows on the shards allow.
+//!
+//! Sidecars adopt a layout up to [`AGAIN`] apart. Meanwhile one takes a new table for one that is
+//! not sharded, and would write all rows of one that another let be created to the first shard.
+//! So tables whose layout changed, and which are not there yet, stay closed until all follow.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
 use remora_crds::LayoutDocument;
+use tokio::time::Instant;
 
 use crate::proxy::Proxy;
 use crate::snapshot::Snapshot;
@@ -13,6 +18,9 @@ use crate::world::{World, WorldError};
 /// How long a layout that the rows forbid, or that could not be compared with them, rests
 /// before the first shard is asked again.
 const AGAIN: Duration = Duration::from_secs(2);
+/// How long a table whose layout changed stays closed. Others that look each [`AGAIN`] have
+/// looked by then, with time for their questions.
+const ALL_FOLLOW: Duration = AGAIN.saturating_mul(2);
 
 /// What is known from one attempt to the next.
 #[derive(Default)]
@@ -23,6 +31,43 @@ struct Following {
     kept: Option<(Arc<Snapshot>, Arc<Snapshot>)>,
     /// What was logged last.
     said: String,
+    /// The tables of the layout in force that rows forbid, and why.
+    forbidden: BTreeMap<String, String>,
+    waiting: Waiting,
+}
+
+impl Following {
+    /// The tables of the layout in force that are closed, and why.
+    fn closed(&mut self) -> BTreeMap<String, String> {
+        let mut closed = self.waiting.closed(Instant::now());
+        closed.extend(self.forbidden.clone());
+        closed
+    }
+}
+
+/// Tables whose layout changed, and until when they stay closed.
+#[derive(Default)]
+struct Waiting(BTreeMap<String, Instant>);
+
+impl Waiting {
+    /// Why such a table is closed.
+    fn reason() -> String {
+        format!(
+            "its layout just changed, and sidecars follow within {} s; try again then",
+            ALL_FOLLOW.as_secs()
+        )
+    }
+
+    fn begin(&mut self, tables: impl Iterator<Item = String>, now: Instant) {
+        self.0.extend(tables.map(|table| (table, now + ALL_FOLLOW)));
+    }
+
+    /// The tables whose time is not over, as closed ones.
+    fn closed(&mut self, now: Instant) -> BTreeMap<String, String> {
+        self.0.retain(|_, until| now < *until);
+        let tables = self.0.keys().cloned();
+        tables.map(|table| (table, Self::reason())).collect()
+    }
 }
 
 impl Proxy {
@@ -41,14 +86,19 @@ impl Proxy {
                 }
             };
             self.has_looked();
-            if settled {
-                if changed.changed().await.is_err() {
-                    return;
-                }
-            } else if let Ok(Err(_)) = tokio::time::timeout(AGAIN, changed.changed()).await {
-                return;
+            tokio::select! {
+                told = changed.changed() => if told.is_err() { return },
+                () = self.doubted() => following.fits = false,
+                () = tokio::time::sleep(AGAIN), if !settled => {}
             }
         }
+    }
+
+    /// Until a session met a shard that differs, but not before the last look is old: sessions on
+    /// a shard that is broken must not make the others busy.
+    async fn doubted(&self) {
+        tokio::time::sleep(AGAIN).await;
+        self.to_look_again().await;
     }
 
     /// Puts the current snapshot into force. Answers whether that was all: `false` if the
@@ -58,48 +108,91 @@ impl Proxy {
         let told = self.snapshots.load();
         let current = self.world();
         let same = LayoutDocument::of(&told.spec) == LayoutDocument::of(&current.snapshot.spec);
-        let candidate = self.world_of(told.clone(), BTreeMap::new())?;
         if same && following.fits {
-            self.put(candidate, &current).await;
-            return Ok(true);
+            let closed = following.closed();
+            let settled = closed.is_empty();
+            self.put(self.world_of(told, closed)?, &current).await;
+            return Ok(settled);
         }
+        let candidate = self.world_of(told.clone(), BTreeMap::new())?;
         match self.refused(&candidate).await {
             Ok(refused) if refused.is_empty() => {
                 following.fits = true;
                 following.said.clear();
-                self.put(candidate, &current).await;
-                Ok(true)
+                following.forbidden.clear();
+                self.wait_for_others(following, &candidate, &current).await;
+                let closed = following.closed();
+                let settled = closed.is_empty();
+                self.put(self.world_of(told, closed)?, &current).await;
+                Ok(settled)
             }
             // Nothing was in force before: there is no other layout to go on with.
             Ok(refused) if same => {
                 self.say(following, &reasons(&refused));
-                self.put(self.world_of(told, refused)?, &current).await;
+                following.forbidden = refused;
+                let closed = following.closed();
+                self.put(self.world_of(told, closed)?, &current).await;
                 Ok(false)
             }
             Ok(refused) => {
                 self.say(following, &reasons(&refused));
-                self.keep_tables(following, &told, &current).await
+                let unmade = self.unmade(&candidate, refused).await;
+                self.keep_tables(following, &told, &current, unmade).await
             }
             // A first shard that is down keeps nobody from the others; each is looked at when a
             // session first comes to it.
             Err(_) if same => {
-                self.put(self.world_of(told, current.closed.clone())?, &current)
-                    .await;
+                let closed = following.closed();
+                self.put(self.world_of(told, closed)?, &current).await;
                 Ok(false)
             }
             Err(error) => {
                 self.say(following, &error.to_string());
-                self.keep_tables(following, &told, &current).await
+                let none = BTreeMap::new();
+                self.keep_tables(following, &told, &current, none).await
             }
         }
     }
 
-    /// Takes everything of `told` but its tables. What has other shards is not taken at all.
+    /// Keeps closed what `next` lays out otherwise than `current` does, or serves again, unless it
+    /// is there already: whoever let it be created waited.
+    async fn wait_for_others(&self, following: &mut Following, next: &World, current: &World) {
+        let wanted = LayoutDocument::of(&next.snapshot.spec);
+        let before = LayoutDocument::of(&current.snapshot.spec);
+        let over = Waiting::reason();
+        let closed_by_rows = current.closed.iter().filter(|(_, reason)| **reason != over);
+        let served_again = closed_by_rows.map(|(table, _)| table.as_str());
+        let changed: Vec<_> = before.changed(&wanted).chain(served_again).collect();
+        // A first shard that no longer answers has nothing created meanwhile.
+        let there = self.there(next, &changed).await.unwrap_or_default();
+        let missing = changed.into_iter().filter(|table| !there.contains(*table));
+        let missing = missing.map(str::to_owned);
+        following.waiting.begin(missing, Instant::now());
+    }
+
+    /// Those of `refused` that the first shard does not have: made now, they would be made as the
+    /// old layout says, while shards that have followed hold the new one.
+    async fn unmade(
+        &self,
+        next: &World,
+        mut refused: BTreeMap<String, String>,
+    ) -> BTreeMap<String, String> {
+        let tables: Vec<_> = refused.keys().map(String::as_str).collect();
+        let Ok(there) = self.there(next, &tables).await else {
+            return BTreeMap::new();
+        };
+        refused.retain(|table, _| !there.contains(table));
+        refused
+    }
+
+    /// Takes everything of `told` but its tables, of which `unmade` are closed. What has other
+    /// shards is not taken at all.
     async fn keep_tables(
         &self,
         following: &mut Following,
         told: &Arc<Snapshot>,
         current: &World,
+        unmade: BTreeMap<String, String>,
     ) -> Result<bool, WorldError> {
         let before = &current.snapshot.spec;
         if told.spec.shards != before.shards || told.spec.database != before.database {
@@ -114,8 +207,9 @@ impl Proxy {
             }
         };
         following.kept = Some((told.clone(), kept.clone()));
-        self.put(self.world_of(kept, current.closed.clone())?, current)
-            .await;
+        let mut closed = following.closed();
+        closed.extend(unmade);
+        self.put(self.world_of(kept, closed)?, current).await;
         Ok(false)
     }
 
@@ -154,4 +248,19 @@ fn reasons(refused: &BTreeMap<String, String>) -> String {
         .iter()
         .map(|(table, reason)| format!("spec.tables[{table}]: {reason}"));
     reasons.collect::<Vec<_>>().join("; ")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_table_whose_layout_changed_is_closed_until_all_follow() {
+        let mut waiting = Waiting::default();
+        let begun = Instant::now();
+        waiting.begin(["note".to_owned()].into_iter(), begun);
+        let closed = waiting.closed(begun + AGAIN);
+        assert!(closed["note"].contains("follow within 4 s"), "{closed:?}");
+        assert_eq!(waiting.closed(begun + ALL_FOLLOW), BTreeMap::new());
+    }
 }

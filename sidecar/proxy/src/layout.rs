@@ -4,7 +4,9 @@
 //! elsewhere is not served on that shard.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::time::Duration;
 
+use futures::FutureExt as _;
 use remora_crds::{Admission, LayoutDocument};
 use remora_protocol::ErrPacket;
 use tokio::sync::Mutex;
@@ -38,6 +40,10 @@ const WRONG_PASSWORD: u16 = 1045;
 /// The schema or the table is not there.
 const MISSING: [u16; 2] = [1049, 1146];
 
+/// How long shards other than the first may take to say what they hold, when a layout is to
+/// come into force.
+const PATIENCE: Duration = Duration::from_secs(1);
+
 /// The table of the layout: one row.
 pub(crate) const CREATE_TABLE: &str = "CREATE TABLE IF NOT EXISTS remora.layout (\
      id TINYINT UNSIGNED PRIMARY KEY, \
@@ -51,14 +57,16 @@ pub(crate) const CREATE_TABLE: &str = "CREATE TABLE IF NOT EXISTS remora.layout 
 /// defaults have table names compared byte by byte.
 pub(crate) fn look_for<'a>(database: &str, names: impl Iterator<Item = &'a str>) -> String {
     let prefix = format!("{database}__");
+    let length = prefix.chars().count();
     let names: Vec<_> = names.map(quoted).collect();
     format!(
         "SELECT DISTINCT table_name FROM information_schema.tables \
-         WHERE table_name IN ({}) AND (table_schema = {} OR LEFT(table_schema, {}) = {})",
+         WHERE table_name IN ({}) AND (table_schema = {} OR LEFT(table_schema, {length}) = {} \
+         AND SUBSTRING(table_schema, {}) REGEXP '^[0-9]{{4}}$')",
         names.join(", "),
         quoted(database),
-        prefix.chars().count(),
         quoted(&prefix),
+        length + 1,
     )
 }
 
@@ -117,15 +125,48 @@ impl LayoutGuard {
     }
 }
 
-/// The tables of the world's manifest that rows on the first shard forbid, and why.
+/// The tables of the world's manifest that rows forbid or a shard is not prepared for, and why.
+/// Of the other shards those count that answer: each is compared again when a session first
+/// comes to it.
 ///
 /// # Errors
-/// If the whole layout is another one, or the shard cannot be asked.
+/// If the first shard's whole layout is another one, or it cannot be asked.
 pub(crate) async fn refused(
     system: &System,
     world: &World,
 ) -> Result<BTreeMap<String, String>, BackendError> {
-    check(system, world, HOME).await
+    let mut refused = check(system, world, HOME).await?;
+    let mut others = Vec::new();
+    for shard in HOME + 1..world.snapshot.shards.len() {
+        others.push(tokio::time::timeout(PATIENCE, check(system, world, shard)).boxed());
+    }
+    let answers = futures::future::join_all(others).await;
+    for of_one in answers.into_iter().flatten().flatten() {
+        for (table, reason) in of_one {
+            refused.entry(table).or_insert(reason);
+        }
+    }
+    Ok(refused)
+}
+
+/// Those of `names` that are tables of the manifest's database on `shard`.
+///
+/// # Errors
+/// If the shard cannot be asked.
+pub(crate) async fn there(
+    system: &System,
+    world: &World,
+    shard: usize,
+    names: &[&str],
+) -> Result<BTreeSet<String>, BackendError> {
+    if names.is_empty() {
+        return Ok(BTreeSet::new());
+    }
+    let sql = look_for(&world.snapshot.spec.database, names.iter().copied());
+    let rows = system.rows(world, shard, &sql).await?;
+    let name =
+        |row: Vec<Option<Vec<u8>>>| String::from_utf8(row.into_iter().next().flatten()?).ok();
+    Ok(rows.into_iter().filter_map(name).collect())
 }
 
 /// Compares what `shard` holds with the manifest, and brings it up to date where this sidecar
@@ -142,11 +183,12 @@ async fn check(
         held => held,
     };
     let before = held.clone().unwrap_or_else(|| wanted.without_tables());
-    if !by_agent && shard != HOME && !before.covers(&wanted) {
+    if !by_agent && shard != HOME && before.uncovered(&wanted).next().is_some() {
         // The first shard decides on tables that are new, and what it refuses is on no other.
-        let refused = Box::pin(check(system, world, HOME)).await?;
+        let mut refused = Box::pin(check(system, world, HOME)).await?;
         let wanted = wanted.with_tables(|name| !refused.contains_key(name));
         let admission = admission(system, world, shard, &before, &wanted).await?;
+        refused.extend(admission.refused);
         return match write(system, world, shard, held.as_ref(), &admission.document).await? {
             true => Ok(refused),
             false => Box::pin(check(system, world, shard)).await,
@@ -158,12 +200,19 @@ async fn check(
         if !write(system, world, shard, held.as_ref(), &admission.document).await? {
             return Box::pin(check(system, world, shard)).await;
         }
-    } else if shard == HOME {
+    } else {
         // What the rows would allow is still the agent's to say: it makes the schemas first.
-        for name in before.changed(&wanted) {
+        // That a table was taken out, the first shard alone says: others may forget it before.
+        let behind: Vec<_> = match shard {
+            HOME => before.changed(&wanted).collect(),
+            _ => before.uncovered(&wanted).collect(),
+        };
+        for name in behind {
             refused.entry(name.to_owned()).or_insert_with(|| {
-                "the agent of shard 0 has yet to follow the manifest; try again in a moment"
-                    .to_owned()
+                format!(
+                    "the agent of shard {shard} has yet to follow the manifest; try again in a \
+                     moment"
+                )
             });
         }
     }
@@ -213,15 +262,8 @@ async fn admission(
     held: &LayoutDocument,
     wanted: &LayoutDocument,
 ) -> Result<Admission, BackendError> {
-    let mut changed = held.changed(wanted).peekable();
-    let mut there = BTreeSet::new();
-    if changed.peek().is_some() {
-        let sql = look_for(&world.snapshot.spec.database, changed);
-        let rows = system.rows(world, shard, &sql).await?;
-        let name =
-            |row: Vec<Option<Vec<u8>>>| String::from_utf8(row.into_iter().next().flatten()?).ok();
-        there.extend(rows.into_iter().filter_map(name));
-    }
+    let changed: Vec<_> = held.changed(wanted).collect();
+    let there = there(system, world, shard, &changed).await?;
     let number = u16::try_from(shard).unwrap_or(u16::MAX);
     held.admit(wanted, number, &there).map_err(|errors| {
         let reasons: Vec<String> = errors.iter().map(ToString::to_string).collect();
@@ -296,7 +338,8 @@ mod tests {
             look_for("shop", ["a", "b"].into_iter()),
             "SELECT DISTINCT table_name FROM information_schema.tables \
              WHERE table_name IN ('a', 'b') \
-             AND (table_schema = 'shop' OR LEFT(table_schema, 6) = 'shop__')"
+             AND (table_schema = 'shop' OR LEFT(table_schema, 6) = 'shop__' \
+             AND SUBSTRING(table_schema, 7) REGEXP '^[0-9]{4}$')"
         );
     }
 }

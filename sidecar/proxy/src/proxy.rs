@@ -1,6 +1,6 @@
 //! What all sessions share.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant};
@@ -9,13 +9,14 @@ use arc_swap::ArcSwap;
 use remora_crds::GeneratedKeyKind;
 use remora_planner::{Needed, Planner};
 use remora_protocol::{CapabilityFlags, Password, RsaKey, backend_wish};
-use tokio::sync::watch;
+use tokio::sync::{Notify, watch};
 
 use crate::backend::{BackendError, Login};
 use crate::layout::{self, LayoutGuard};
 use crate::net::TlsError;
 use crate::node::Node;
 use crate::sequence::Sequences;
+use crate::session::HOME;
 use crate::snapshot::{LayoutKeeper, Snapshots};
 use crate::system::System;
 use crate::telemetry::Metrics;
@@ -50,6 +51,8 @@ pub struct Proxy {
     started: Instant,
     /// The first layout was compared with the rows, or that was tried.
     looked: watch::Sender<bool>,
+    /// A shard was found to be laid out otherwise than it was when the layout came into force.
+    to_look_again: Notify,
 }
 
 /// Why the data plane cannot be set up.
@@ -84,6 +87,7 @@ impl Proxy {
             connections: AtomicU32::new(0),
             started: Instant::now(),
             looked: watch::Sender::new(false),
+            to_look_again: Notify::new(),
             snapshots,
         })
     }
@@ -113,15 +117,32 @@ impl Proxy {
         self.world.store(Arc::new(world));
     }
 
-    /// The tables of the world's manifest that rows on the first shard forbid, and why.
+    /// The tables of the world's manifest that rows forbid or a shard is not prepared for.
     ///
     /// # Errors
-    /// If the whole layout is another one, or the shard cannot be asked.
+    /// If the first shard's whole layout is another one, or it cannot be asked.
     pub(crate) async fn refused(
         &self,
         world: &World,
     ) -> Result<BTreeMap<String, String>, BackendError> {
         layout::refused(&self.system, world).await
+    }
+
+    /// Those of `tables` that the first shard has.
+    ///
+    /// # Errors
+    /// If it cannot be asked.
+    pub(crate) async fn there(
+        &self,
+        world: &World,
+        tables: &[&str],
+    ) -> Result<BTreeSet<String>, BackendError> {
+        layout::there(&self.system, world, HOME, tables).await
+    }
+
+    /// Until the layout in force has to be compared with the rows again.
+    pub(crate) async fn to_look_again(&self) {
+        self.to_look_again.notified().await;
     }
 
     /// Makes the key with which clients without TLS encrypt their passwords. It takes a tenth
@@ -190,12 +211,17 @@ impl Proxy {
         false
     }
 
-    /// Lets a session on to a shard whose layout is the manifest's.
+    /// Lets a session on to a shard whose layout is the manifest's. One that did not answer when
+    /// the layout came into force may differ in a table, which is then closed instead of the shard.
     ///
     /// # Errors
     /// If it is another one, or the shard cannot be asked.
     pub(crate) async fn admit(&self, world: &World, shard: usize) -> Result<(), BackendError> {
-        self.guard.admit(&self.system, world, shard).await
+        let admitted = self.guard.admit(&self.system, world, shard).await;
+        if let Err(BackendError::Server { .. }) = admitted {
+            self.to_look_again.notify_one();
+        }
+        admitted
     }
 
     /// Loads the catalog anew, after DDL. A failure is logged: statements then meet tables

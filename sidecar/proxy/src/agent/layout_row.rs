@@ -43,8 +43,8 @@ pub(super) struct Verdict {
     pub(super) refused: String,
 }
 
-/// The tables that only one of row and orders names: [`verdict`] has to know which of them are
-/// there. None, where either cannot be read, which the verdict tells.
+/// The tables of which row and orders do not say the same: [`verdict`] has to know which of them
+/// are there. None, where either cannot be read, which the verdict tells.
 pub(super) fn changed(held: &Held, orders: &AgentOrders) -> BTreeSet<String> {
     let held = LayoutDocument::from_json(&held.document);
     let wanted = LayoutDocument::from_json(&orders.layout.document);
@@ -218,6 +218,17 @@ mod tests {
             told(
                 Some(&row("new", 3)),
                 &layout(4, ", {name: there, broadcast: true}"),
+                3,
+            ),
+            told(
+                Some(&Held {
+                    document: layout(4, ", {name: there, broadcast: true}").to_json(),
+                    ..row("new", 3)
+                }),
+                &layout(
+                    4,
+                    ", {name: there, sharding: {key: [id], algorithm: {hash: {}}}}",
+                ),
                 3,
             ),
             told(

@@ -127,8 +127,9 @@ impl Agent {
                     reason: String::new(),
                     least_epoch: epoch,
                     refused_layout: refused,
+                    judged_layout: orders.layout.fingerprint.clone(),
                 });
-                let watching = self.watch_pulse(&mut backend);
+                let watching = self.watch_pulse(&mut backend, &orders.layout.fingerprint);
                 if in_the_way {
                     // Somebody may take the rows away, which wakes nobody.
                     drop(tokio::time::timeout(AGAIN, watching).await);
@@ -143,18 +144,19 @@ impl Agent {
                 } else {
                     AGAIN
                 };
-                self.fail(&error);
+                self.fail(&error, &orders.layout.fingerprint);
                 Some(rest)
             }
             Err(_) => {
-                self.fail(&AgentError::Silent("it takes too long".to_owned()));
+                let error = AgentError::Silent("it takes too long".to_owned());
+                self.fail(&error, &orders.layout.fingerprint);
                 Some(PULSE)
             }
         }
     }
 
     /// Returns when mysqld is gone, or when there are other orders.
-    async fn watch_pulse(&mut self, backend: &mut Backend) {
+    async fn watch_pulse(&mut self, backend: &mut Backend, layout: &str) {
         loop {
             tokio::select! {
                 () = tokio::time::sleep(PULSE) => {}
@@ -174,17 +176,21 @@ impl Agent {
             match tokio::time::timeout(PATIENCE, ping).await {
                 Ok(Ok(_)) => {}
                 Ok(Err(_)) | Err(_) => {
-                    self.fail(&AgentError::Silent("it went away".to_owned()));
+                    self.fail(&AgentError::Silent("it went away".to_owned()), layout);
                     return;
                 }
             }
         }
     }
 
-    /// Reports a failure. What the shard has seen and refused stays known while it cannot be
-    /// asked.
-    fn fail(&self, error: &AgentError) {
+    /// Reports a failure under orders for `layout`. What the shard has seen and refused stays
+    /// known while it cannot be asked.
+    fn fail(&self, error: &AgentError, layout: &str) {
         let known = self.health.borrow().clone().unwrap_or_default();
+        let (refused_layout, judged_layout) = match error {
+            AgentError::Contradiction(reason) => (reason.clone(), layout.to_owned()),
+            _ => (known.refused_layout, known.judged_layout),
+        };
         self.say(AgentHealth {
             mysqld: !matches!(error, AgentError::Silent(_)),
             bootstrapped: false,
@@ -193,10 +199,8 @@ impl Agent {
                 AgentError::Stale { least, .. } => *least,
                 _ => known.least_epoch,
             },
-            refused_layout: match error {
-                AgentError::Contradiction(reason) => reason.clone(),
-                _ => known.refused_layout,
-            },
+            refused_layout,
+            judged_layout,
         });
     }
 
