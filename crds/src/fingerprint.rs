@@ -110,6 +110,18 @@ impl LayoutDocument {
         document
     }
 
+    /// Keeps of `held` what `self` leaves out or lays out otherwise, and gives the names of it.
+    pub fn keep(&mut self, held: &Self) -> Vec<String> {
+        let mut kept = Vec::new();
+        for (name, layout) in &held.tables {
+            if self.tables.get(name) != Some(layout) {
+                self.tables.insert(name.clone(), layout.clone());
+                kept.push(name.clone());
+            }
+        }
+        kept
+    }
+
     /// The tables that only one of `self` and `wanted` names, or that they lay out differently.
     /// [`Self::admit`] has to know which of them the shard has.
     pub fn changed<'a>(&'a self, wanted: &'a Self) -> impl Iterator<Item = &'a str> {
@@ -182,6 +194,9 @@ impl LayoutDocument {
     /// that are not sharded. The others remember what they still have, so that it cannot come
     /// back with another layout: that needs it dropped everywhere, and concerns no other table.
     ///
+    /// All changes are admitted or none: those who started before and after would serve
+    /// different tables otherwise.
+    ///
     /// # Errors
     /// The fields that contradict the rows of all tables.
     pub fn admit(
@@ -239,6 +254,16 @@ impl LayoutDocument {
                     held.describe()
                 );
                 admission.refused.insert(name.clone(), reason);
+            }
+        }
+        if !admission.refused.is_empty() {
+            admission.document = self.clone();
+            for name in self.changed(wanted) {
+                admission.refused.entry(name.to_owned()).or_insert_with(|| {
+                    "the change waits for those of other tables, which rows are in the way of; \
+                     they come into force together"
+                        .to_owned()
+                });
             }
         }
         Ok(admission)

@@ -41,7 +41,7 @@ pub struct ShardEndpoints {
 }
 
 /// One MySQL server.
-#[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
+#[derive(Clone, Debug, Deserialize, Eq, PartialEq, Serialize)]
 #[serde(deny_unknown_fields)]
 pub struct Instance {
     /// A host name or an address.

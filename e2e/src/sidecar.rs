@@ -138,14 +138,15 @@ pub fn configure(folder: &Path, manifest: &Value, shards: &[u16]) -> Result<Path
     Ok(config)
 }
 
-/// The two documents of the sidecar's configuration file.
+/// The two documents of the sidecar's configuration file. The topology's epoch is the manifest's
+/// `metadata.generation`, which the API server counts.
 fn configuration(manifest: &Value, shards: &[u16]) -> Result<String> {
     let account = |account: &Account| json!({"name": account.name, "password": account.password});
     let topology = json!({
         "apiVersion": "remora.dev/v1alpha1",
         "kind": "Topology",
         "metadata": {"name": manifest["metadata"]["name"]},
-        "epoch": 1,
+        "epoch": manifest["metadata"]["generation"].as_u64().unwrap_or(1),
         "shards": shards.iter().map(|port| json!({
             "instances": [{"host": "127.0.0.1", "port": port, "role": "Primary"}],
         })).collect::<Vec<_>>(),

@@ -78,41 +78,42 @@ impl Proxy {
         let mut following = Following::default();
         loop {
             changed.borrow_and_update();
-            let settled = match self.take(&mut following).await {
-                Ok(settled) => settled,
-                Err(error) => {
-                    tracing::error!(%error, "A snapshot was refused");
-                    true
-                }
-            };
-            self.has_looked();
-            tokio::select! {
-                told = changed.changed() => if told.is_err() { return },
-                () = self.doubted() => following.fits = false,
-                () = tokio::time::sleep(AGAIN), if !settled => {}
+            if let Err(error) = self.take(&mut following).await {
+                tracing::error!(%error, "A snapshot was refused");
             }
+            self.has_looked();
+            if let Ok(Err(_)) = tokio::time::timeout(AGAIN, changed.changed()).await {
+                return;
+            }
+            following.fits &= !self.met_another_layout();
         }
     }
 
-    /// Until a session met a shard that differs, but not before the last look is old: sessions on
-    /// a shard that is broken must not make the others busy.
-    async fn doubted(&self) {
-        tokio::time::sleep(AGAIN).await;
-        self.to_look_again().await;
-    }
-
-    /// Puts the current snapshot into force. Answers whether that was all: `false` if the
-    /// layout that it asks for has yet to be compared with the rows, or contradicts them. Then
-    /// the tables stay as they are, and everything else of the snapshot is in force.
-    async fn take(&self, following: &mut Following) -> Result<bool, WorldError> {
+    /// Puts the current snapshot into force. While the layout that it asks for has yet to be
+    /// compared with the rows, or contradicts them, the tables stay as they are, and everything
+    /// else of the snapshot is in force.
+    ///
+    /// What fits is compared with the first shard again and again: others may be ahead, and a
+    /// table that they shard must not be taken for one that is not.
+    async fn take(&self, following: &mut Following) -> Result<(), WorldError> {
         let told = self.snapshots.load();
         let current = self.world();
         let same = LayoutDocument::of(&told.spec) == LayoutDocument::of(&current.snapshot.spec);
         if same && following.fits {
             let closed = following.closed();
-            let settled = closed.is_empty();
-            self.put(self.world_of(told, closed)?, &current).await;
-            return Ok(settled);
+            let in_force = Arc::ptr_eq(&told, &current.snapshot) && closed == current.closed;
+            if in_force {
+                following.fits = self.still_fits(&current).await;
+            } else {
+                let next = self.world_of(told.clone(), closed)?;
+                following.fits = self.still_fits(&next).await;
+                if following.fits {
+                    self.put(next, &current).await;
+                }
+            }
+            if following.fits {
+                return Ok(());
+            }
         }
         let candidate = self.world_of(told.clone(), BTreeMap::new())?;
         match self.refused(&candidate).await {
@@ -122,9 +123,8 @@ impl Proxy {
                 following.forbidden.clear();
                 self.wait_for_others(following, &candidate, &current).await;
                 let closed = following.closed();
-                let settled = closed.is_empty();
                 self.put(self.world_of(told, closed)?, &current).await;
-                Ok(settled)
+                Ok(())
             }
             // Nothing was in force before: there is no other layout to go on with.
             Ok(refused) if same => {
@@ -132,7 +132,7 @@ impl Proxy {
                 following.forbidden = refused;
                 let closed = following.closed();
                 self.put(self.world_of(told, closed)?, &current).await;
-                Ok(false)
+                Ok(())
             }
             Ok(refused) => {
                 self.say(following, &reasons(&refused));
@@ -144,7 +144,7 @@ impl Proxy {
             Err(_) if same => {
                 let closed = following.closed();
                 self.put(self.world_of(told, closed)?, &current).await;
-                Ok(false)
+                Ok(())
             }
             Err(error) => {
                 self.say(following, &error.to_string());
@@ -193,10 +193,10 @@ impl Proxy {
         told: &Arc<Snapshot>,
         current: &World,
         unmade: BTreeMap<String, String>,
-    ) -> Result<bool, WorldError> {
+    ) -> Result<(), WorldError> {
         let before = &current.snapshot.spec;
         if told.spec.shards != before.shards || told.spec.database != before.database {
-            return Ok(false);
+            return Ok(());
         }
         let kept = match &following.kept {
             Some((other, kept)) if Arc::ptr_eq(other, told) => kept.clone(),
@@ -210,7 +210,7 @@ impl Proxy {
         let mut closed = following.closed();
         closed.extend(unmade);
         self.put(self.world_of(kept, closed)?, current).await;
-        Ok(false)
+        Ok(())
     }
 
     fn world_of(

@@ -1,7 +1,7 @@
 //! What all sessions share.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant};
 
@@ -9,7 +9,7 @@ use arc_swap::ArcSwap;
 use remora_crds::GeneratedKeyKind;
 use remora_planner::{Needed, Planner};
 use remora_protocol::{CapabilityFlags, Password, RsaKey, backend_wish};
-use tokio::sync::{Notify, watch};
+use tokio::sync::watch;
 
 use crate::backend::{BackendError, Login};
 use crate::layout::{self, LayoutGuard};
@@ -52,7 +52,7 @@ pub struct Proxy {
     /// The first layout was compared with the rows, or that was tried.
     looked: watch::Sender<bool>,
     /// A shard was found to be laid out otherwise than it was when the layout came into force.
-    to_look_again: Notify,
+    other_layout: AtomicBool,
 }
 
 /// Why the data plane cannot be set up.
@@ -87,7 +87,7 @@ impl Proxy {
             connections: AtomicU32::new(0),
             started: Instant::now(),
             looked: watch::Sender::new(false),
-            to_look_again: Notify::new(),
+            other_layout: AtomicBool::new(false),
             snapshots,
         })
     }
@@ -125,7 +125,13 @@ impl Proxy {
         &self,
         world: &World,
     ) -> Result<BTreeMap<String, String>, BackendError> {
-        layout::refused(&self.system, world).await
+        self.guard.refused(&self.system, world).await
+    }
+
+    /// Whether the first shard holds the world's layout, as far as that can be told.
+    pub(crate) async fn still_fits(&self, world: &World) -> bool {
+        let compared = self.guard.compare(&self.system, world, HOME).await;
+        compared.map_or(true, |refused| refused.is_empty())
     }
 
     /// Those of `tables` that the first shard has.
@@ -140,9 +146,9 @@ impl Proxy {
         layout::there(&self.system, world, HOME, tables).await
     }
 
-    /// Until the layout in force has to be compared with the rows again.
-    pub(crate) async fn to_look_again(&self) {
-        self.to_look_again.notified().await;
+    /// Whether a session met a shard with another layout since this was asked last.
+    pub(crate) fn met_another_layout(&self) -> bool {
+        self.other_layout.swap(false, Ordering::Relaxed)
     }
 
     /// Makes the key with which clients without TLS encrypt their passwords. It takes a tenth
@@ -219,7 +225,7 @@ impl Proxy {
     pub(crate) async fn admit(&self, world: &World, shard: usize) -> Result<(), BackendError> {
         let admitted = self.guard.admit(&self.system, world, shard).await;
         if let Err(BackendError::Server { .. }) = admitted {
-            self.to_look_again.notify_one();
+            self.other_layout.store(true, Ordering::Relaxed);
         }
         admitted
     }
