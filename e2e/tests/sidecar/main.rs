@@ -338,7 +338,7 @@ async fn a_table_with_rows_becomes_a_sharded_one_only_once_it_is_out_of_the_way(
 }
 
 async fn until(what: &str, mut attempt: impl AsyncFnMut() -> Result<()>) -> Result<()> {
-    let deadline = Instant::now() + Duration::from_secs(20);
+    let deadline = Instant::now() + Duration::from_secs(60);
     loop {
         match attempt().await {
             Ok(()) => return Ok(()),
