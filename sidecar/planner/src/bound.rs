@@ -6,7 +6,7 @@ use remora_crds::layout::{ShardIndex, Slot};
 use remora_merge::MergeSpec;
 
 use crate::Refusal;
-use crate::keys::Charset;
+use crate::keys::{Charset, Moment};
 use crate::utility::StatementKind;
 
 /// One statement for one server.
@@ -203,32 +203,8 @@ pub enum Param<'a> {
     Binary(&'a [u8]),
     /// A DECIMAL, as text.
     Decimal(&'a str),
-    /// A date.
-    Date {
-        /// Year.
-        year: u16,
-        /// Month, from 1.
-        month: u8,
-        /// Day, from 1.
-        day: u8,
-    },
-    /// A date and time.
-    DateTime {
-        /// Year.
-        year: u16,
-        /// Month, from 1.
-        month: u8,
-        /// Day, from 1.
-        day: u8,
-        /// Hour.
-        hour: u8,
-        /// Minute.
-        minute: u8,
-        /// Second.
-        second: u8,
-        /// Microseconds.
-        micros: u32,
-    },
+    /// A date, or a date and time.
+    Moment(Moment),
     /// Anything else: whether it equals a key is for MySQL to say.
     Other,
 }

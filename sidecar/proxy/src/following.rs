@@ -99,40 +99,30 @@ impl Proxy {
         let told = self.snapshots.load();
         let current = self.world();
         let same = LayoutDocument::of(&told.spec) == LayoutDocument::of(&current.snapshot.spec);
+        let candidate = if Arc::ptr_eq(&told, &current.snapshot) {
+            current.clone()
+        } else {
+            Arc::new(self.world_of(told.clone(), BTreeMap::new())?)
+        };
         if same && following.fits {
-            let closed = following.closed();
-            let in_force = Arc::ptr_eq(&told, &current.snapshot) && closed == current.closed;
-            if in_force {
-                following.fits = self.still_fits(&current).await;
-            } else {
-                let next = self.world_of(told.clone(), closed)?;
-                following.fits = self.still_fits(&next).await;
-                if following.fits {
-                    self.put(next, &current).await;
-                }
-            }
+            following.fits = self.still_fits(&candidate).await;
             if following.fits {
-                return Ok(());
+                return self.put(told, following.closed(), &current).await;
             }
         }
-        let candidate = self.world_of(told.clone(), BTreeMap::new())?;
         match self.refused(&candidate).await {
             Ok(refused) if refused.is_empty() => {
                 following.fits = true;
                 following.said.clear();
                 following.forbidden.clear();
                 self.wait_for_others(following, &candidate, &current).await;
-                let closed = following.closed();
-                self.put(self.world_of(told, closed)?, &current).await;
-                Ok(())
+                self.put(told, following.closed(), &current).await
             }
             // Nothing was in force before: there is no other layout to go on with.
             Ok(refused) if same => {
                 self.say(following, &reasons(&refused));
                 following.forbidden = refused;
-                let closed = following.closed();
-                self.put(self.world_of(told, closed)?, &current).await;
-                Ok(())
+                self.put(told, following.closed(), &current).await
             }
             Ok(refused) => {
                 self.say(following, &reasons(&refused));
@@ -141,11 +131,7 @@ impl Proxy {
             }
             // A first shard that is down keeps nobody from the others; each is looked at when a
             // session first comes to it.
-            Err(_) if same => {
-                let closed = following.closed();
-                self.put(self.world_of(told, closed)?, &current).await;
-                Ok(())
-            }
+            Err(_) if same => self.put(told, following.closed(), &current).await,
             Err(error) => {
                 self.say(following, &error.to_string());
                 let none = BTreeMap::new();
@@ -209,8 +195,7 @@ impl Proxy {
         following.kept = Some((told.clone(), kept.clone()));
         let mut closed = following.closed();
         closed.extend(unmade);
-        self.put(self.world_of(kept, closed)?, current).await;
-        Ok(())
+        self.put(kept, closed, current).await
     }
 
     fn world_of(
@@ -221,13 +206,20 @@ impl Proxy {
         World::new(snapshot, closed, self.metrics.clone())
     }
 
-    /// Puts `next` in the place of `current`, unless it is the same.
-    async fn put(&self, next: World, current: &World) {
-        if Arc::ptr_eq(&next.snapshot, &current.snapshot) && next.closed == current.closed {
-            return;
+    /// Puts `snapshot` with `closed` tables in the place of `current`, unless it is the same.
+    async fn put(
+        &self,
+        snapshot: Arc<Snapshot>,
+        closed: BTreeMap<String, String>,
+        current: &World,
+    ) -> Result<(), WorldError> {
+        if Arc::ptr_eq(&snapshot, &current.snapshot) && closed == current.closed {
+            return Ok(());
         }
+        let next = self.world_of(snapshot, closed)?;
         self.reload_catalog(&next).await;
         self.put_world(next);
+        Ok(())
     }
 
     /// Logs why a layout is not in force, once.

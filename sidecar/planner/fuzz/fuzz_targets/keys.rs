@@ -2,7 +2,7 @@
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
-use remora_planner::keys::{Charset, Constant, Conversion, KeyType, Origin, Purpose};
+use remora_planner::keys::{Charset, Constant, Conversion, KeyType, Moment, Origin, Purpose};
 
 const TYPES: [(&str, Option<&str>); 16] = [
     ("tinyint", None),
@@ -33,7 +33,7 @@ fuzz_target!(|input: (u8, u64, f64, bool, &[u8])| {
         3 => Constant::Bytes(bytes.to_vec()),
         4 => text(Charset::Latin1),
         5 => text(Charset::Ascii),
-        6 => Constant::DateTime {
+        6 => Constant::Moment(Moment {
             year: magnitude as u16,
             month: (magnitude >> 16) as u8,
             day: (magnitude >> 24) as u8,
@@ -41,7 +41,7 @@ fuzz_target!(|input: (u8, u64, f64, bool, &[u8])| {
             minute: (magnitude >> 40) as u8,
             second: (magnitude >> 48) as u8,
             micros: float as u32,
-        },
+        }),
         _ => text(Charset::Utf8mb4),
     };
     for (declared, collation) in TYPES {

@@ -3,6 +3,7 @@
 use std::borrow::Cow;
 
 use super::charset::Charset;
+use super::temporal::Moment;
 use crate::lexer::{SqlMode, TokenKind, bit_literal, hex_literal, integer_literal, string_literal};
 
 /// A constant's value with what MySQL knows of its type.
@@ -33,32 +34,8 @@ pub enum Constant<'a> {
     },
     /// A hex or bit literal.
     Bytes(Vec<u8>),
-    /// A date, of a binary parameter or a DATE literal.
-    Date {
-        /// Year.
-        year: u16,
-        /// Month, from 1.
-        month: u8,
-        /// Day, from 1.
-        day: u8,
-    },
-    /// A date and time, of a binary parameter or a TIMESTAMP literal.
-    DateTime {
-        /// Year.
-        year: u16,
-        /// Month, from 1.
-        month: u8,
-        /// Day, from 1.
-        day: u8,
-        /// Hour.
-        hour: u8,
-        /// Minute.
-        minute: u8,
-        /// Second.
-        second: u8,
-        /// Microseconds.
-        micros: u32,
-    },
+    /// A date, or a date and time, of a binary parameter.
+    Moment(Moment),
     /// Anything else: nothing is known of how MySQL would convert it.
     Other,
 }

@@ -36,6 +36,7 @@ pub use constant::Constant;
 pub use convert::{Conversion, Origin, Purpose};
 pub use declared::{IntegerType, KeyType, KeyTypeError};
 pub use hash::hash;
+pub use temporal::Moment;
 
 #[cfg(test)]
 mod tests;

@@ -4,14 +4,24 @@
 use super::constant::Constant;
 use super::convert::Found;
 
-struct Moment {
-    year: u16,
-    month: u8,
-    day: u8,
-    hour: u8,
-    minute: u8,
-    second: u8,
-    micros: u32,
+/// A date and time without a time zone, as a client or a text gives it: nothing says that there
+/// is such a day. A date is its midnight.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub struct Moment {
+    /// Year.
+    pub year: u16,
+    /// Month, from 1.
+    pub month: u8,
+    /// Day, from 1.
+    pub day: u8,
+    /// Hour.
+    pub hour: u8,
+    /// Minute.
+    pub minute: u8,
+    /// Second.
+    pub second: u8,
+    /// Microseconds.
+    pub micros: u32,
 }
 
 pub(super) fn date(constant: &Constant<'_>, out: &mut Vec<u8>) -> Found {
@@ -48,36 +58,10 @@ pub(super) fn datetime(fsp: u8, constant: &Constant<'_>, out: &mut Vec<u8>) -> F
 }
 
 fn moment(constant: &Constant<'_>) -> Option<Moment> {
-    let moment = match *constant {
-        Constant::Date { year, month, day } => Moment {
-            year,
-            month,
-            day,
-            hour: 0,
-            minute: 0,
-            second: 0,
-            micros: 0,
-        },
-        Constant::DateTime {
-            year,
-            month,
-            day,
-            hour,
-            minute,
-            second,
-            micros,
-        } => Moment {
-            year,
-            month,
-            day,
-            hour,
-            minute,
-            second,
-            micros,
-        },
-        _ => return None,
-    };
-    moment.checked()
+    match constant {
+        Constant::Moment(moment) => moment.checked(),
+        _ => None,
+    }
 }
 
 fn read(text: &str) -> Option<Moment> {
@@ -96,15 +80,7 @@ fn read(text: &str) -> Option<Moment> {
     if parts.next().is_some() {
         return None;
     }
-    let mut moment = Moment {
-        year,
-        month,
-        day,
-        hour: 0,
-        minute: 0,
-        second: 0,
-        micros: 0,
-    };
+    let mut moment = Moment::midnight(year, month, day);
     if let Some(time) = time {
         let (clock, fraction) = time
             .split_once('.')
@@ -131,6 +107,20 @@ fn read(text: &str) -> Option<Moment> {
 }
 
 impl Moment {
+    /// A date.
+    #[must_use]
+    pub const fn midnight(year: u16, month: u8, day: u8) -> Self {
+        Self {
+            year,
+            month,
+            day,
+            hour: 0,
+            minute: 0,
+            second: 0,
+            micros: 0,
+        }
+    }
+
     /// Only dates that exist; whether zeros and 30 February may be stored is a matter of mode.
     fn checked(self) -> Option<Self> {
         let leap = self.year.is_multiple_of(4)

@@ -70,8 +70,7 @@ impl Session {
     ) -> Result<bool, Failure> {
         match self.highest_key(world, table).await? {
             Some(highest) if highest >= made => {
-                self.proxy.begin_sequence(world, table, highest).await?;
-                self.proxy.pass_sequence(world, table, highest).await?;
+                self.pass_key(world, table, highest).await?;
                 Ok(true)
             }
             _ => Ok(false),

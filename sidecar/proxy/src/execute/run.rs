@@ -15,7 +15,7 @@ use remora_protocol::{ColumnDef, ErrPacket, Param};
 use crate::backend::Call;
 use crate::console::explain;
 use crate::failure::Failure;
-use crate::session::{Session, second_shard};
+use crate::session::Session;
 use crate::telemetry::Way;
 use crate::world::World;
 
@@ -250,15 +250,7 @@ impl Session {
     /// for granted. MySQL prepares a query of it, which begins no transaction.
     async fn is_in_order(&mut self, world: &World, assumed: &ByPosition) -> Result<bool, Failure> {
         let shard = usize::from(assumed.shard.0);
-        if self
-            .state
-            .transaction
-            .shard()
-            .is_some_and(|own| own != shard)
-        {
-            return Err(second_shard().into());
-        }
-        self.prepare_backend(world, shard).await?;
+        self.lease_beside(world, shard).await?;
         let Some(backend) = self.backends.get(shard) else {
             return Err(Failure::CutOff);
         };

@@ -12,17 +12,25 @@ impl Session {
     /// # Errors
     /// If the shard is not the transaction's own, or cannot be reached.
     pub(crate) async fn lease(&mut self, world: &World, shard: usize) -> Result<(), Failure> {
-        if self
-            .state
-            .transaction
-            .shard()
-            .is_some_and(|own| own != shard)
-        {
-            return Err(second_shard().into());
-        }
-        self.prepare_backend(world, shard).await?;
+        self.lease_beside(world, shard).await?;
         self.open_transaction(shard);
         Ok(())
+    }
+
+    /// The same without opening the transaction there: for what MySQL does outside of one.
+    ///
+    /// # Errors
+    /// As [`Session::lease`].
+    pub(crate) async fn lease_beside(
+        &mut self,
+        world: &World,
+        shard: usize,
+    ) -> Result<(), Failure> {
+        let own = self.state.transaction.shard();
+        if own.is_some_and(|own| own != shard) {
+            return Err(second_shard().into());
+        }
+        self.prepare_backend(world, shard).await
     }
 
     /// Makes the connection to `shard` ready for a statement outside any transaction.

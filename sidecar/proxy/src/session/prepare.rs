@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use remora_planner::keys::Moment;
 use remora_planner::utility::StatementKind;
 use remora_planner::{BindInput, Context, Param as KeyParam, Prepare, Target};
 use remora_protocol::{
@@ -261,29 +262,20 @@ fn key_param<'a>(param: &Param<'a>) -> remora_protocol::Result<KeyParam<'a>> {
 
 /// A date as the planner sees it. One with an offset depends on the session's time zone.
 fn key_date(kind: ColumnType, date: DateTime) -> KeyParam<'static> {
-    let DateTime {
-        year,
-        month,
-        day,
-        hour,
-        minute,
-        second,
-        micros,
-        offset,
-    } = date;
-    match (offset, kind) {
-        (Some(_), _) => KeyParam::Other,
-        (None, ColumnType::MYSQL_TYPE_DATE) => KeyParam::Date { year, month, day },
-        (None, _) => KeyParam::DateTime {
-            year,
-            month,
-            day,
-            hour,
-            minute,
-            second,
-            micros,
-        },
+    if date.offset.is_some() {
+        return KeyParam::Other;
     }
+    let midnight = Moment::midnight(date.year, date.month, date.day);
+    if kind == ColumnType::MYSQL_TYPE_DATE {
+        return KeyParam::Moment(midnight);
+    }
+    KeyParam::Moment(Moment {
+        hour: date.hour,
+        minute: date.minute,
+        second: date.second,
+        micros: date.micros,
+        ..midnight
+    })
 }
 
 /// MySQL's error for statements that only run as text.

@@ -338,7 +338,7 @@ proptest::proptest! {
             Constant::Decimal(digits.clone().into()),
             Constant::Text { bytes: bytes.clone().into(), charset: Charset::Latin1 },
             Constant::Text { bytes: digits.into_bytes().into(), charset: Charset::Utf8mb4 },
-            Constant::DateTime { year, month, day: month, hour, minute: hour, second: month, micros },
+            Constant::Moment(Moment { year, month, day: month, hour, minute: hour, second: month, micros }),
         ];
         for declared in types {
             for constant in &constants {
