@@ -1,8 +1,11 @@
 //! One process that a test started: it ends with its owner, and its log is shown when it fails.
 
+use std::collections::BTreeSet;
 use std::fs::{self, File};
+use std::net::TcpListener;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
+use std::sync::{Mutex, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -157,19 +160,32 @@ pub fn start_ticks(pid: u32) -> Result<u64> {
         .parse()?)
 }
 
-/// A TCP port on loopback that is free now. The kernel gives each caller another one.
+/// A TCP port on loopback that is free now, and that this process was not given before: the
+/// kernel may name one again before the server that it was for listens.
 ///
 /// # Errors
 /// If there is none.
 pub fn free_port() -> Result<u16> {
-    Ok(std::net::TcpListener::bind(("127.0.0.1", 0))?
-        .local_addr()?
-        .port())
+    static GIVEN: Mutex<BTreeSet<u16>> = Mutex::new(BTreeSet::new());
+    let mut given = GIVEN.lock().unwrap_or_else(PoisonError::into_inner);
+    loop {
+        let listener = TcpListener::bind(("127.0.0.1", 0))?;
+        let port = listener.local_addr()?.port();
+        if given.insert(port) {
+            return Ok(port);
+        }
+    }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn no_port_is_given_twice() {
+        let ports: BTreeSet<_> = (0..500).map(|_| free_port().unwrap()).collect();
+        assert_eq!(ports.len(), 500);
+    }
 
     #[test]
     fn a_dropped_process_is_gone() {
