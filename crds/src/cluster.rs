@@ -7,6 +7,7 @@ mod mysql;
 mod sidecar;
 mod status;
 mod table;
+mod transactions;
 
 use kube::{CustomResource, KubeSchema};
 use serde::{Deserialize, Serialize};
@@ -18,6 +19,7 @@ pub use mysql::{Mysql, RESERVED_OPTIONS, Resources, Storage};
 pub use sidecar::Sidecar;
 pub use status::{ConditionType, Images, ShardStatus, ShardingClusterStatus};
 pub use table::{Algorithm, GeneratedKey, GeneratedKeyKind, HashAlgorithm, Sharding, Table};
+pub use transactions::{CrossShard, Transactions};
 
 /// The longest name of a cluster. A StatefulSet is called `NAME-SHARD` and may have 52
 /// characters (its pods' `controller-revision-hash` label must fit 63); the last shard is 255.
@@ -68,9 +70,6 @@ pub const MAX_CLUSTER_NAME: usize = 48;
     validation = Rule::new("!has(self.resilience)")
         .message("spec.resilience: this version has no retries, breakers or failover yet; remove the field")
         .field_path(".resilience"),
-    validation = Rule::new("!has(self.transactions)")
-        .message("spec.transactions: this version keeps a transaction on one shard and refuses a second; remove the field")
-        .field_path(".transactions"),
     validation = Rule::new("!has(self.replication)")
         .message("spec.replication: this version has one instance for each shard and no replication yet; remove the field")
         .field_path(".replication")
@@ -137,10 +136,9 @@ pub struct ShardingClusterSpec {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(schema_with = "later::object")]
     pub resilience: Option<Later>,
-    /// Transactions across shards. Refused: a later version brings it.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    #[schemars(schema_with = "later::object")]
-    pub transactions: Option<Later>,
+    /// Transactions over several shards.
+    #[serde(default)]
+    pub transactions: Transactions,
     /// Durability of replication. Refused: a later version brings it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(schema_with = "later::object")]

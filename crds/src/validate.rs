@@ -71,7 +71,7 @@ pub fn validate(spec: &ShardingClusterSpec) -> Vec<FieldError> {
 }
 
 fn later_fields(spec: &ShardingClusterSpec, errors: &mut Errors) {
-    let fields: [(&Option<Later>, &str, &str); 6] = [
+    let fields: [(&Option<Later>, &str, &str); 5] = [
         (
             &spec.encryption,
             "spec.encryption",
@@ -82,11 +82,6 @@ fn later_fields(spec: &ShardingClusterSpec, errors: &mut Errors) {
             &spec.resilience,
             "spec.resilience",
             "has no retries, breakers or failover",
-        ),
-        (
-            &spec.transactions,
-            "spec.transactions",
-            "keeps a transaction on one shard: no others",
         ),
         (&spec.replication, "spec.replication", "has no replication"),
         (

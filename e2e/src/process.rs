@@ -103,6 +103,23 @@ impl OwnedProcess {
         pid
     }
 
+    /// Sends the process a signal: STOP, CONT, or KILL.
+    ///
+    /// # Errors
+    /// If it has ended.
+    pub fn signal(&self, signal: Signal) -> Result<()> {
+        let pid = Pid::from_raw(self.pid().cast_signed()).context("the process has ended")?;
+        kill_process(pid, signal).with_context(|| format!("{} cannot be signalled", self.name))
+    }
+
+    /// Kills the process (SIGKILL) and waits until it is gone.
+    pub fn kill(&mut self) {
+        if let Some(mut child) = self.child.take() {
+            let _gone = child.kill();
+            let _reaped = child.wait();
+        }
+    }
+
     /// Ends the process now, as dropping does, and waits for it.
     pub fn stop(&mut self) {
         let Some(mut child) = self.child.take() else {

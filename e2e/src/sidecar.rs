@@ -116,6 +116,11 @@ impl Sidecar {
         &self.process
     }
 
+    /// Kills the sidecar (SIGKILL).
+    pub fn kill(&mut self) {
+        self.process.kill();
+    }
+
     /// Asks the sidecar to end (SIGTERM) and waits until it has.
     pub fn stop(&mut self) {
         self.process.stop();

@@ -60,7 +60,11 @@ pub fn accounts<'a>(
             name: name.to_owned(),
             password: password.to_owned(),
             host: "%".to_owned(),
-            grants: vec![format!("{APPLICATION} ON *.*")],
+            grants: vec![
+                format!("{APPLICATION} ON *.*"),
+                // To decide on a transaction over several shards, and nothing else there.
+                "EXECUTE ON PROCEDURE `remora`.`decide`".to_owned(),
+            ],
             revokes: CLOSED_SCHEMAS
                 .map(|schema| format!("{APPLICATION} ON `{schema}`.*"))
                 .into_iter()
@@ -93,6 +97,10 @@ fn of_sidecar(spec: &ShardingClusterSpec) -> Vec<String> {
         "SELECT, INSERT, UPDATE, DELETE ON `remora`.`sequence`",
         // To check that the rows are where the manifest says.
         "SELECT ON `remora`.`layout`",
+        // To end what a transaction over several shards left behind, as was decided of it.
+        "SELECT, INSERT, DELETE ON `remora`.`decision`",
+        "EXECUTE ON PROCEDURE `remora`.`left_over`",
+        "XA_RECOVER_ADMIN ON *.*",
     ];
     see.chain(own.map(str::to_owned)).collect()
 }

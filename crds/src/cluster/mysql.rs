@@ -41,6 +41,7 @@ pub const RESERVED_OPTIONS: &[&str] = &[
     "sync_binlog",
     "tmpdir",
     "user",
+    "xa_detach_on_prepare",
 ];
 
 /// The MySQL servers of a cluster.
@@ -62,7 +63,7 @@ pub struct Mysql {
     /// `innodb_buffer_pool_size: 4G`. Options on which the data's safety hangs are refused.
     #[serde(default)]
     #[schemars(extend("maxProperties" = 64))]
-    #[x_kube(validation = Rule::new("!['admin_address', 'admin_port', 'bind_address', 'binlog_format', 'character_set_server', 'collation_server', 'datadir', 'enforce_gtid_consistency', 'gtid_mode', 'innodb_flush_log_at_trx_commit', 'log_bin', 'lower_case_table_names', 'mysqlx', 'partial_revokes', 'pid_file', 'port', 'require_secure_transport', 'secure_file_priv', 'server_id', 'skip_grant_tables', 'skip_name_resolve', 'skip_networking', 'socket', 'ssl_ca', 'ssl_cert', 'ssl_key', 'sync_binlog', 'tmpdir', 'user'].exists(o, o in self)")
+    #[x_kube(validation = Rule::new("!['admin_address', 'admin_port', 'bind_address', 'binlog_format', 'character_set_server', 'collation_server', 'datadir', 'enforce_gtid_consistency', 'gtid_mode', 'innodb_flush_log_at_trx_commit', 'log_bin', 'lower_case_table_names', 'mysqlx', 'partial_revokes', 'pid_file', 'port', 'require_secure_transport', 'secure_file_priv', 'server_id', 'skip_grant_tables', 'skip_name_resolve', 'skip_networking', 'socket', 'ssl_ca', 'ssl_cert', 'ssl_key', 'sync_binlog', 'tmpdir', 'user', 'xa_detach_on_prepare'].exists(o, o in self)")
         .message("spec.mysql.config sets an option that Remora sets itself (such as port, socket, datadir, gtid_mode, log_bin, server_id, sync_binlog); remove it"))]
     pub config: BTreeMap<String, IntOrString>,
     /// User and group that the pods run as, and that own the volume. 999 is the official image's

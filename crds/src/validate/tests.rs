@@ -171,10 +171,6 @@ fn a_mistake_is_refused_by_the_apiserver_and_in_a_file() {
         ),
         ("spec.resilience", vec![("/spec/resilience", json!({}))]),
         (
-            "spec.transactions",
-            vec![("/spec/transactions", json!({"crossShard": "Atomic"}))],
-        ),
-        (
             "spec.replication",
             vec![("/spec/replication", json!({"durability": "Required"}))],
         ),

@@ -55,6 +55,8 @@ pub struct MysqlServer {
     process: OwnedProcess,
     folder: Option<TempDir>,
     port: u16,
+    root: MysqlRoot,
+    options: ServerOptions,
 }
 
 impl MysqlServer {
@@ -82,7 +84,40 @@ impl MysqlServer {
         let init = folder.path().join("init.sql");
         fs::write(&init, init_statements(&options.accounts))?;
         let port = free_port()?;
+        let process = Self::launch(root, options, folder.path(), port)?;
+        let mut server = Self {
+            process,
+            folder: Some(folder),
+            port,
+            root: root.clone(),
+            options: options.clone(),
+        };
+        server.wait_until_ready().await?;
+        Ok(server)
+    }
 
+    /// Kills the server (SIGKILL), starts it again on its data, and waits until it answers.
+    ///
+    /// # Errors
+    /// As [`MysqlServer::start`].
+    pub async fn kill_and_restart(&mut self) -> Result<()> {
+        let folder = self
+            .folder
+            .as_ref()
+            .context("the server was left running")?;
+        self.process.kill();
+        // The accounts are there already.
+        fs::write(folder.path().join("init.sql"), "")?;
+        self.process = Self::launch(&self.root, &self.options, folder.path(), self.port)?;
+        self.wait_until_ready().await
+    }
+
+    fn launch(
+        root: &MysqlRoot,
+        options: &ServerOptions,
+        folder: &Path,
+        port: u16,
+    ) -> Result<OwnedProcess> {
         let mut command = root.command("usr/sbin/mysqld");
         command
             .arg("--no-defaults")
@@ -92,16 +127,13 @@ impl MysqlServer {
                 "--lc-messages-dir={}",
                 root.root().join("usr/share/mysql").display()
             ))
-            .arg(format!("--datadir={}", data.display()))
-            .arg(format!(
-                "--socket={}",
-                folder.path().join("mysql.sock").display()
-            ))
+            .arg(format!("--datadir={}", folder.join("data").display()))
+            .arg(format!("--socket={}", folder.join("mysql.sock").display()))
             .arg(format!(
                 "--pid-file={}",
-                folder.path().join("mysqld.pid").display()
+                folder.join("mysqld.pid").display()
             ))
-            .arg(format!("--init-file={}", init.display()))
+            .arg(format!("--init-file={}", folder.join("init.sql").display()))
             .arg(format!("--port={port}"))
             .arg(format!("--server-id={port}"))
             .args([
@@ -118,31 +150,23 @@ impl MysqlServer {
                 "--skip-log-bin",
             ])
             .args(&options.flags);
-        let process =
-            OwnedProcess::start(&options.name, command, &folder.path().join("mysqld.log"))?;
-        let mut server = Self {
-            process,
-            folder: Some(folder),
-            port,
-        };
-        server.wait_until_ready(options).await?;
-        Ok(server)
+        OwnedProcess::start(&options.name, command, &folder.join("mysqld.log"))
     }
 
-    async fn wait_until_ready(&mut self, options: &ServerOptions) -> Result<()> {
-        let Some(account) = options.accounts.first() else {
+    async fn wait_until_ready(&mut self) -> Result<()> {
+        let Some(account) = self.options.accounts.first() else {
             return Ok(());
         };
         let deadline = Instant::now() + START_LIMIT;
         loop {
             self.process.check()?;
-            match Conn::new(self.login(account)).await {
+            match Conn::new(login(self.port, account)).await {
                 Ok(connection) => return Ok(connection.disconnect().await?),
                 Err(error) if Instant::now() > deadline => {
                     return Err(error).with_context(|| {
                         format!(
                             "{} does not answer:\n{}",
-                            options.name,
+                            self.options.name,
                             self.process.log_end()
                         )
                     });

@@ -12,7 +12,7 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, Result, bail, ensure};
 use mysql_async::prelude::Queryable as _;
-use mysql_async::{Conn, Error, Row, TxOpts};
+use mysql_async::{Conn, Error, Row};
 use remora_e2e::mysql::{MysqlRoot, MysqlServer, login};
 use remora_e2e::shards::LocalShards;
 use remora_e2e::sidecar::{Sidecar, configure};
@@ -72,47 +72,6 @@ async fn started() -> Result<(LocalShards, Conn)> {
         connection.query_drop(create).await?;
     }
     Ok((shards, connection))
-}
-
-#[tokio::test]
-async fn a_transaction_stays_on_its_shard() -> Result<()> {
-    let (_shards, mut connection) = started().await?;
-    let rows: Vec<String> = (1..=40).map(|id| format!("({id}, 0)")).collect();
-    connection
-        .query_drop(format!("INSERT INTO ticket VALUES {}", rows.join(", ")))
-        .await?;
-
-    let mut transaction = connection.start_transaction(TxOpts::default()).await?;
-    transaction
-        .query_drop("UPDATE ticket SET v = 1 WHERE id = 1")
-        .await?;
-    let mut refused = 0;
-    for id in 2..=40 {
-        match transaction
-            .query_drop(format!("UPDATE ticket SET v = 1 WHERE id = {id}"))
-            .await
-        {
-            Ok(()) => {}
-            Err(Error::Server(error)) => {
-                ensure!(error.code == 1235, "{error}");
-                refused += 1;
-            }
-            Err(other) => return Err(other.into()),
-        }
-    }
-    ensure!(
-        refused > 0 && refused < 39,
-        "{refused} of 39 rows are on the other shard"
-    );
-    transaction.commit().await?;
-    let changed: Option<u64> = connection
-        .query_first("SELECT COUNT(*) FROM ticket WHERE v = 1")
-        .await?;
-    ensure!(
-        changed == Some(40 - refused),
-        "{changed:?} rows changed, {refused} were refused"
-    );
-    Ok(())
 }
 
 #[tokio::test]

@@ -92,6 +92,8 @@ fn forced() -> Vec<(&'static str, String)> {
         ("lower_case_table_names", "0"),
         // Application users have all but the schemas `mysql` and `remora`.
         ("partial_revokes", "ON"),
+        // Whoever recovers ends branches that their coordinator still holds on to.
+        ("xa_detach_on_prepare", "ON"),
     ]
     .map(|(name, value)| (name, value.to_owned()))
     .into_iter()

@@ -2,6 +2,7 @@
 
 pub mod admin;
 pub mod agent;
+pub mod atomic;
 mod backend;
 mod catalog;
 mod charsets;

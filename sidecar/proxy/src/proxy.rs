@@ -11,6 +11,7 @@ use remora_planner::{Needed, Planner};
 use remora_protocol::{CapabilityFlags, Password, RsaKey, backend_wish};
 use tokio::sync::watch;
 
+use crate::atomic::Ledger;
 use crate::backend::{BackendError, Login};
 use crate::layout::{self, LayoutGuard};
 use crate::net::TlsError;
@@ -43,6 +44,7 @@ pub struct Proxy {
     system: System,
     guard: LayoutGuard,
     sequences: Sequences,
+    ledger: Ledger,
     node: Node,
     rsa: OnceLock<Arc<RsaKey>>,
     version: OnceLock<String>,
@@ -81,6 +83,7 @@ impl Proxy {
             system: System::default(),
             guard: LayoutGuard::default(),
             sequences: Sequences::default(),
+            ledger: Ledger::default(),
             node: Node::default(),
             rsa: OnceLock::new(),
             version: OnceLock::new(),
@@ -96,6 +99,16 @@ impl Proxy {
     #[must_use]
     pub fn world(&self) -> Arc<World> {
         self.world.load_full()
+    }
+
+    /// The sidecar's own connections.
+    pub(crate) fn system(&self) -> &System {
+        &self.system
+    }
+
+    /// What is known and to be done about transactions over several shards.
+    pub(crate) fn ledger(&self) -> &Ledger {
+        &self.ledger
     }
 
     /// Until the first layout was compared with the rows, so that the first sessions find closed

@@ -7,6 +7,7 @@ use anyhow::Context;
 use remora_discovery::{Client, ClientConfig, Health};
 use remora_sidecar::admin::{Admin, Readiness};
 use remora_sidecar::agent::Agent;
+use remora_sidecar::atomic::Tended;
 use remora_sidecar::config::ConfigFile;
 use remora_sidecar::discovery::{Reporting, follow};
 use remora_sidecar::snapshot::Snapshots;
@@ -62,9 +63,10 @@ pub(crate) async fn run(arguments: Run) -> anyhow::Result<()> {
         .await
         .with_context(|| format!("listen on {admin}"))?;
     tokio::spawn(shared.admin().serve(probes));
-    if let Some(endpoint) = source.operator {
-        from_operator(endpoint, discovery, &shared);
-    }
+    let tended = match source.operator {
+        Some(endpoint) => from_operator(endpoint, discovery, &shared),
+        None => Tended::All,
+    };
     let mut first = shared.snapshots.subscribe();
     let snapshots = tokio::select! {
         first = first.wait_for(Option::is_some) => first?.clone().context("a snapshot")?,
@@ -79,7 +81,8 @@ pub(crate) async fn run(arguments: Run) -> anyhow::Result<()> {
     let server = tokio::spawn(serve(proxy.clone(), listener, shared.stop.subscribe()));
     shared.readiness.listens();
     tracing::info!(%listen, %admin, "Serving");
-    let follower = proxy.clone();
+    let (follower, recovering) = (proxy.clone(), proxy.clone());
+    tokio::spawn(async move { recovering.recover_transactions(tended).await });
     tokio::spawn(async move { follower.follow_snapshots().await });
     tokio::task::spawn_blocking(move || proxy.make_rsa_key());
     ended.await;
@@ -114,8 +117,9 @@ fn from_file(path: &Path, shared: &Shared) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// Follows the operator, reports to it, and in a MySQL pod is mysqld's agent.
-fn from_operator(endpoint: String, discovery: Discovery, shared: &Shared) {
+/// Follows the operator, reports to it, and in a MySQL pod is mysqld's agent. Gives whose
+/// prepared branches this sidecar looks after.
+fn from_operator(endpoint: String, discovery: Discovery, shared: &Shared) -> Tended {
     let (namespace, cluster) = discovery.cluster();
     let client = Client::new(ClientConfig {
         endpoint,
@@ -140,6 +144,10 @@ fn from_operator(endpoint: String, discovery: Discovery, shared: &Shared) {
         in_force_sender,
         metrics.clone(),
     ));
+    let tended = match discovery.role {
+        Role::Agent => Tended::Own(told.clone()),
+        Role::Application => Tended::None,
+    };
     if discovery.role == Role::Agent {
         tokio::spawn(Agent::new(discovery.mysql_socket, told, agent_sender).run());
     }
@@ -151,4 +159,5 @@ fn from_operator(endpoint: String, discovery: Discovery, shared: &Shared) {
     };
     tokio::spawn(reporting.gather(health_sender));
     tokio::spawn(client.report(health));
+    tended
 }

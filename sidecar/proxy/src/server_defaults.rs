@@ -34,7 +34,8 @@ pub(crate) async fn check(
 }
 
 const ASK: &str = "SELECT @@GLOBAL.sql_mode, @@GLOBAL.autocommit, @@GLOBAL.sql_select_limit, \
-     @@GLOBAL.completion_type, @@GLOBAL.init_connect, @@GLOBAL.lower_case_table_names LIMIT 1";
+     @@GLOBAL.completion_type, @@GLOBAL.init_connect, @@GLOBAL.lower_case_table_names, \
+     @@GLOBAL.xa_detach_on_prepare LIMIT 1";
 
 /// What of the answer to [`ASK`] is not MySQL's default and changes what statements mean.
 fn difference(row: &Row) -> Option<String> {
@@ -42,7 +43,7 @@ fn difference(row: &Row) -> Option<String> {
         .iter()
         .map(|value| String::from_utf8_lossy(value.as_deref().unwrap_or_default()))
         .collect();
-    let [modes, autocommit, limit, completion, init, case] = &values[..] else {
+    let [modes, autocommit, limit, completion, init, case, detach] = &values[..] else {
         return Some("not all variables are".to_owned());
     };
     let changes = |mode: &&str| {
@@ -57,6 +58,8 @@ fn difference(row: &Row) -> Option<String> {
         ("completion_type", completion, "NO_CHAIN"),
         ("init_connect", init, ""),
         ("lower_case_table_names", case, "0"),
+        // Else nobody but the coordinator could end a prepared branch.
+        ("xa_detach_on_prepare", detach, "1"),
     ];
     expected
         .iter()
@@ -70,13 +73,14 @@ const NO_LIMIT: &str = "18446744073709551615";
 mod tests {
     use super::*;
 
-    const DEFAULTS: [&str; 6] = [
+    const DEFAULTS: [&str; 7] = [
         "ONLY_FULL_GROUP_BY,STRICT_TRANS_TABLES",
         "1",
         NO_LIMIT,
         "NO_CHAIN",
         "",
         "0",
+        "1",
     ];
 
     fn with(at: usize, value: &str) -> Option<String> {
@@ -101,6 +105,7 @@ mod tests {
             (3, "CHAIN", "completion_type"),
             (4, "SET NAMES latin1", "init_connect"),
             (5, "1", "lower_case_table_names"),
+            (6, "0", "xa_detach_on_prepare"),
         ] {
             let reason = with(at, value).unwrap_or_default();
             assert!(reason.contains(named), "{reason}");

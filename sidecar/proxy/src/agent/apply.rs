@@ -9,12 +9,15 @@ use remora_discovery::{Account, AgentOrders, Snapshot as Told};
 use super::sql::{ask, rows, run, text};
 use super::{AgentError, accounts, layout_row, seal::Sealer, socket, workload};
 use crate::backend::Backend;
-use crate::{layout, sequence};
+use crate::{atomic, layout, sequence};
 
 /// The longest that it may take: thousands of schemas on a slow disk.
 pub(super) const TIMEOUT: Duration = Duration::from_secs(300);
 /// The agent's own account, which takes over from root.
 const AGENT: &str = "remora_agent";
+/// The same as the definer of procedures: root makes them, before the accounts, which are granted
+/// to call them.
+const DEFINER: &str = "remora_agent@localhost";
 /// The schema or the table is not there.
 const MISSING: [u16; 2] = [1049, 1146];
 
@@ -99,8 +102,12 @@ async fn lay_out(
         ("CREATE DATABASE remora", sequence::CREATE_SCHEMA),
         ("CREATE TABLE remora.layout", layout::CREATE_TABLE),
         ("CREATE TABLE remora.sequence", sequence::CREATE_TABLE),
+        ("CREATE TABLE remora.decision", atomic::CREATE_TABLE),
     ] {
         run(backend, what, sql).await?;
+    }
+    for sql in atomic::create_procedures(Some(DEFINER)) {
+        run(backend, "CREATE PROCEDURE of remora", &sql).await?;
     }
     make_schemas(backend, told).await?;
     if let Some(write) = &verdict.write {

@@ -93,7 +93,7 @@ impl Session {
         for shard in 0..world.snapshot.shards.len() {
             self.prepare_backend(world, shard).await?;
             // Without autocommit the question begins a transaction, which is nobody's.
-            let begins = !self.state.autocommit && self.state.transaction.shard() != Some(shard);
+            let begins = !self.state.autocommit && !self.state.transaction.includes(shard);
             let Some(backend) = self.backends.get(shard) else {
                 return Err(Failure::CutOff);
             };

@@ -63,7 +63,7 @@ impl Session {
             }
             return self.ask_transaction(shard).await;
         };
-        self.state.transaction.observe(shard, ended.status);
+        self.heed(shard, ended.status).await;
         self.state.row_count = match relayed.had_rows {
             true => -1,
             false => i64::try_from(ended.affected_rows).unwrap_or(-1),
@@ -111,7 +111,7 @@ impl Session {
             .await?
             .finish()
             .await??;
-        self.state.transaction.observe(shard, pong.status);
+        self.heed(shard, pong.status).await;
         Ok(())
     }
 }

@@ -13,6 +13,7 @@ use crate::backend::{Ended, Exchange};
 use crate::failure::Failure;
 use crate::frontend::Client;
 use crate::names::Names;
+use crate::session::of_branch;
 
 /// What must change in an answer on its way.
 #[derive(Clone, Copy, Debug, Default)]
@@ -25,6 +26,8 @@ pub(crate) struct Patch<'a> {
     pub more_results: bool,
     /// An error of this number is not passed on: the caller may know better.
     pub withheld: Option<u16>,
+    /// It may be of an XA branch, of which the client knows nothing.
+    pub in_branch: bool,
 }
 
 /// What the session must know of an answer.
@@ -186,11 +189,16 @@ impl Relay<'_> {
                     self.relayed.withheld = Some(error.into_owned());
                     return Ok(Fate::Withheld);
                 }
+                let error = match self.patch.in_branch {
+                    true => of_branch(error.into_owned()),
+                    false => error,
+                };
                 match self.patch.names {
                     Some(names) => {
                         let message = names.in_text(&error.message).into_owned().into();
                         Fate::Error(ErrPacket { message, ..error })
                     }
+                    None if self.patch.in_branch => Fate::Error(error),
                     None => kept,
                 }
             }

@@ -250,7 +250,7 @@ impl Session {
     /// for granted. MySQL prepares a query of it, which begins no transaction.
     async fn is_in_order(&mut self, world: &World, assumed: &ByPosition) -> Result<bool, Failure> {
         let shard = usize::from(assumed.shard.0);
-        self.lease_beside(world, shard).await?;
+        self.prepare_backend(world, shard).await?;
         let Some(backend) = self.backends.get(shard) else {
             return Err(Failure::CutOff);
         };

@@ -22,7 +22,7 @@ use crate::backend::{BackendError, Described, Ended, Exchange};
 use crate::failure::Failure;
 use crate::frontend::Client;
 use crate::names::logical;
-use crate::session::{Diagnostics, Note, Session, second_shard};
+use crate::session::{Diagnostics, Note, Session, of_branch};
 use crate::world::World;
 
 /// Rows are collected up to this size before they are written.
@@ -44,14 +44,9 @@ impl Session {
             .iter()
             .map(|p| usize::from(p.shard.0))
             .collect();
-        if let [shard] = shards[..] {
-            self.lease(world, shard).await?;
-        } else if self.state.transaction.is_open() || !self.state.autocommit {
-            return Err(second_shard().into());
-        }
         admit_columns(scatter, self.state.context.sql_mode)?;
+        self.lease_all(world, &shards).await?;
         for &shard in &shards {
-            self.prepare_backend(world, shard).await?;
             self.lend_state(shard, &route.traits).await?;
         }
         let described = self.describe(world, planned, scatter, route).await?;
@@ -89,7 +84,7 @@ impl Session {
             None => Format::Text,
         };
         let outcome = match refused {
-            Some(error) => Err(of_parts(logical(world, error)).into()),
+            Some(error) => Err(of_branch(of_parts(logical(world, error))).into()),
             None => match Merger::new(&spec, &parts, &client_columns, format, LIMITS) {
                 Ok(merger) => merge.run(merger, world, &described, status).await,
                 Err(error) => Err(error.into()),
@@ -99,10 +94,10 @@ impl Session {
             return Err(Failure::CutOff);
         }
         let ends = merge.finish(kept).await?;
-        // On one shard it may have begun a transaction, or an error have ended one.
-        if let [shard] = shards[..] {
-            match ends.first() {
-                Some((_, ended)) => self.state.transaction.observe(shard, ended.status),
+        // It may have begun a transaction, or an error have ended one.
+        for &shard in &shards {
+            match ends.iter().find(|(at, _)| *at == shard) {
+                Some((_, ended)) => self.heed(shard, ended.status).await,
                 None => self.ask_transaction(shard).await?,
             }
         }

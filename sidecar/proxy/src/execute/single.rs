@@ -2,6 +2,7 @@
 
 use remora_planner::utility::StatementKind;
 use remora_planner::{Statement, Target};
+use remora_protocol::ErrPacket;
 
 use super::run::Route;
 use super::{Patch, relay};
@@ -31,6 +32,15 @@ impl Session {
             Target::Home => HOME,
             Target::Any => self.any_shard(),
         };
+        if route.kind == StatementKind::Call && self.state.transaction.is_spread() {
+            return Err(ErrPacket::new(
+                1235,
+                *b"42000",
+                "This version of Remora doesn't yet support CALL in a transaction over several \
+                 shards, which the procedure could commit on one; COMMIT first",
+            )
+            .into());
+        }
         self.lease(world, shard).await?;
         self.lend_state(shard, &route.traits).await?;
         if route.insert.is_none() && makes_ids(route.kind) {
@@ -56,6 +66,7 @@ impl Session {
             insert_id: route.insert.as_ref().and_then(|i| i.first_generated),
             more_results: route.more_results,
             withheld: route.withheld(),
+            in_branch: self.state.transaction.is_spread(),
         };
         let relayed = relay(&mut self.client, exchange, &patch).await?;
         if let Some(error) = relayed.withheld {
@@ -74,7 +85,7 @@ impl Session {
         };
         self.state
             .transaction
-            .shard()
+            .first()
             .or(self.state.variables_at)
             .or(known)
             .or_else(|| self.backends.preferred())

@@ -13,7 +13,7 @@ use super::run::Route;
 use crate::backend::{Backend, BackendError, Ended};
 use crate::failure::Failure;
 use crate::names::logical;
-use crate::session::{Diagnostics, InsertId, Note, Session, second_shard};
+use crate::session::{Begun, Diagnostics, InsertId, Note, Session, Transaction, of_branch};
 use crate::world::World;
 
 /// What a shard's statements did: their OKs and warnings, or MySQL's refusal of one.
@@ -28,45 +28,69 @@ struct Refused {
 }
 
 impl Session {
-    /// Runs a write on all shards concerned.
-    ///
-    /// Each shard has a transaction. They commit one after the other was seen to work
-    /// everywhere, so only a crash between two commits can leave a part undone.
+    /// Runs a write on all shards concerned, in the client's transaction or in one of its own.
     pub(super) async fn writes(
         &mut self,
         world: &World,
         writes: &Writes<'_>,
         route: &Route<'_>,
     ) -> Result<(), Failure> {
-        if self.state.transaction.is_open() || !self.state.autocommit {
-            return self.writes_in_transaction(world, writes, route).await;
+        let of_its_own = !self.state.transaction.is_open() && self.state.autocommit;
+        if !of_its_own {
+            let done = self
+                .write_parts(world, writes, route, Some(SAVEPOINT))
+                .await;
+            self.put_sum(world, done?, writes.count, route, Vec::new());
+            return Ok(());
         }
-        let shards: Vec<usize> = writes
-            .shards
-            .iter()
-            .map(|(s, _)| usize::from(s.0))
-            .collect();
-        for &shard in &shards {
-            self.prepare_backend(world, shard).await?;
-            self.lend_state(shard, &route.traits).await?;
-        }
-        let characteristics = self.state.next_transaction.take();
-        let instant = self.instant();
-        let mut backends = self.backends.select(&shards);
-        for backend in &mut backends {
-            for sql in characteristics.iter().chain(&instant) {
-                backend.queue_query(sql);
+        self.state.transaction = Transaction::Begun(Begun {
+            characteristics: self.state.next_transaction.take(),
+            opening: vec![b"START TRANSACTION".to_vec()],
+            implicit: true,
+            ..Begun::default()
+        });
+        let outcome = match self.write_parts(world, writes, route, None).await {
+            Ok(done) => self.commit_with_notes().await.map(|notes| (done, notes)),
+            Err(failure) => Err(failure),
+        };
+        match outcome {
+            Ok((done, notes)) => {
+                self.put_sum(world, done, writes.count, route, notes);
+                Ok(())
+            }
+            // The session ends, and its connections with it.
+            Err(failure @ (Failure::Last(_) | Failure::CutOff)) => Err(failure),
+            Err(refused) => {
+                self.give_up().await;
+                Err(refused)
             }
         }
+    }
+
+    /// Runs all parts. If one fails, what ran is undone up to the savepoint, if there is one.
+    async fn write_parts(
+        &mut self,
+        world: &World,
+        writes: &Writes<'_>,
+        route: &Route<'_>,
+        savepoint: Option<&[u8]>,
+    ) -> Result<Vec<(Vec<Ended>, Vec<Note>)>, Failure> {
+        let shards: Vec<usize> = writes.shards.iter().map(|(s, _)| shard_of(s)).collect();
+        self.lease_all(world, &shards).await?;
+        for &shard in &shards {
+            self.lend_state(shard, &route.traits).await?;
+        }
+        let instant = self.instant();
+        let mut backends = self.backends.select(&shards);
         let running = backends.iter_mut().filter_map(|backend| {
             let own = |(shard, _): &&(_, _)| shard_of(shard) == backend.shard();
             let (_, statements) = writes.shards.iter().find(own)?;
-            Some(run_all(backend, b"START TRANSACTION", statements, route))
+            for sql in instant.as_deref().into_iter().chain(savepoint) {
+                backend.queue_query(sql);
+            }
+            Some(run_all(backend, statements, route))
         });
         let results = join_all(running).await;
-        let failed = results.iter().any(|r| !matches!(r, Ok(Ok(_))));
-        let end: &[u8] = if failed { b"ROLLBACK" } else { b"COMMIT" };
-        let ends = join_all(backends.iter_mut().map(|b| end_transaction(b, end))).await;
         if instant.is_some() {
             for backend in &mut backends {
                 backend.queue_query(CLOCK);
@@ -84,13 +108,63 @@ impl Session {
                 Err(_) => {}
             }
         }
-        if let Some(Refused { error, .. }) = refused {
-            return Err(logical(world, error).into());
+        let Some(Refused { error, .. }) = refused else {
+            for (&shard, (ended, _)) in shards.iter().zip(&done) {
+                let status = ended.last().map(|ended| ended.status).unwrap_or_default();
+                self.heed(shard, status).await;
+            }
+            if savepoint.is_some() {
+                self.release_savepoints(&shards).await?;
+            }
+            return Ok(done);
+        };
+        let error = logical(world, of_branch(error));
+        if savepoint.is_some() {
+            self.undo_parts(&shards, &error).await?;
         }
-        for end in ends {
-            end?;
+        Err(error.into())
+    }
+
+    /// A statement of its own leaves no savepoint behind.
+    async fn release_savepoints(&mut self, shards: &[usize]) -> Result<(), Failure> {
+        let mut backends = self.backends.select(shards);
+        let releasing = backends
+            .iter_mut()
+            .map(async |backend| backend.query(RELEASE).await?.finish().await);
+        for released in join_all(releasing).await {
+            // Gone if a statement committed; then there is nothing to release.
+            drop(released?);
         }
-        self.put_sum(world, done, writes.count, route);
+        Ok(())
+    }
+
+    /// Undoes on all shards what ran before a part failed with `error`.
+    async fn undo_parts(
+        &mut self,
+        shards: &[usize],
+        error: &ErrPacket<'static>,
+    ) -> Result<(), Failure> {
+        let mut backends = self.backends.select(shards);
+        let undoing = backends.iter_mut().map(async |backend| {
+            // A deadlock rolled everything back, the savepoint too.
+            let undone = backend.query(ROLLBACK_TO).await?.finish().await?;
+            let done = undone.map_or_else(|undo| GONE.contains(&undo.code), |_| true);
+            if !done {
+                // What ran before the failure is in the client's transaction still.
+                backend.abandon();
+            }
+            Ok::<_, BackendError>(done)
+        });
+        let mut all = true;
+        for undone in join_all(undoing).await {
+            all &= undone?;
+        }
+        if !all {
+            return Err(Failure::Last(error.clone()));
+        }
+        for &shard in shards {
+            self.ask_transaction(shard).await?;
+        }
         Ok(())
     }
 
@@ -106,56 +180,6 @@ impl Session {
         Some(format!("SET timestamp = {seconds}.{micros:06}").into_bytes())
     }
 
-    /// The same inside the client's transaction, which then must be on the one shard that the
-    /// write needs. A savepoint undoes what ran before a statement that fails.
-    async fn writes_in_transaction(
-        &mut self,
-        world: &World,
-        writes: &Writes<'_>,
-        route: &Route<'_>,
-    ) -> Result<(), Failure> {
-        let [(shard, statements)] = &writes.shards[..] else {
-            return Err(second_shard().into());
-        };
-        let shard = shard_of(shard);
-        self.lease(world, shard).await?;
-        self.lend_state(shard, &route.traits).await?;
-        let instant = self.instant();
-        let Some(backend) = self.backends.get(shard) else {
-            return Err(Failure::CutOff);
-        };
-        if let Some(sql) = &instant {
-            backend.queue_query(sql);
-        }
-        let done = run_all(backend, SAVEPOINT, statements, route).await?;
-        if instant.is_some() {
-            backend.queue_query(CLOCK);
-        }
-        match done {
-            Ok(done) => {
-                // The last status tells that the transaction is open.
-                let status = done.0.last().map(|ended| ended.status).unwrap_or_default();
-                let release = backend.query(RELEASE).await?.finish().await?;
-                self.state.transaction.observe(shard, status);
-                // Gone if a statement committed; then there is nothing to release.
-                drop(release);
-                self.put_sum(world, vec![done], writes.count, route);
-                Ok(())
-            }
-            Err(Refused { error, .. }) => {
-                // A deadlock rolled everything back, the savepoint too; the error is what counts.
-                let undone = backend.query(ROLLBACK_TO).await?.finish().await?;
-                if undone.is_err_and(|undo| undo.code != NO_SAVEPOINT) {
-                    // What ran before the failure is in the client's transaction still.
-                    backend.abandon();
-                    return Err(Failure::Last(logical(world, error)));
-                }
-                self.ask_transaction(shard).await?;
-                Err(logical(world, error).into())
-            }
-        }
-    }
-
     /// Answers with one OK for all parts.
     fn put_sum(
         &mut self,
@@ -163,6 +187,7 @@ impl Session {
         done: Vec<(Vec<Ended>, Vec<Note>)>,
         count: Count,
         route: &Route<'_>,
+        late: Vec<Note>,
     ) {
         let counted = match count {
             Count::Sum => done.len(),
@@ -176,10 +201,12 @@ impl Session {
             .map(|note| note.logical(&world.names))
             .collect();
         notes.sort_by_key(|note| row_number(&note.message));
+        let added = u16::try_from(late.len()).unwrap_or(u16::MAX);
+        notes.extend(late);
         let affected_rows = ended.iter().map(|e| e.affected_rows).sum();
         let warnings = ended
             .iter()
-            .fold(0_u16, |sum, e| sum.saturating_add(e.warnings));
+            .fold(added, |sum, e| sum.saturating_add(e.warnings));
         let is_insert = matches!(route.kind, StatementKind::Insert | StatementKind::Replace);
         let info = info::sum(&ended, is_insert, route.ignores);
         let explicit = ended.iter().map(|e| e.last_insert_id).rfind(|id| *id != 0);
@@ -232,25 +259,23 @@ fn with_client_row(note: Note, statement: &Statement<'_>) -> Note {
 const CLOCK: &[u8] = b"SET timestamp = DEFAULT";
 const SAVEPOINT: &[u8] = b"SAVEPOINT remora_statement";
 const RELEASE: &[u8] = b"RELEASE SAVEPOINT remora_statement";
-/// MySQL's number for a savepoint that is not there.
-const NO_SAVEPOINT: u16 = 1305;
+/// MySQL's numbers for a savepoint that is not there, and for a branch that a deadlock ended.
+const GONE: [u16; 2] = [1305, 1614];
 const ROLLBACK_TO: &[u8] = b"ROLLBACK TO SAVEPOINT remora_statement";
 
 fn shard_of(shard: &remora_crds::layout::ShardIndex) -> usize {
     usize::from(shard.0)
 }
 
-/// Runs a shard's statements in order behind `opening`, and fetches their warnings, which the
-/// next statement would wipe out.
+/// Runs a shard's statements in order, and fetches their warnings, which the next statement would
+/// wipe out.
 async fn run_all(
     backend: &mut Backend,
-    opening: &[u8],
     statements: &[Statement<'_>],
     route: &Route<'_>,
 ) -> Result<Done, BackendError> {
     let mut ended = Vec::with_capacity(statements.len());
     let mut notes = Vec::new();
-    backend.queue_query(opening);
     for statement in statements {
         let call = route.call(statement);
         let finished = match backend.run(&call).await {
@@ -275,58 +300,4 @@ async fn run_all(
         }
     }
     Ok(Ok((ended, notes)))
-}
-
-async fn end_transaction(backend: &mut Backend, end: &[u8]) -> Result<(), BackendError> {
-    if backend.is_broken() {
-        // Its server rolls back by itself.
-        return Ok(());
-    }
-    let shard = backend.shard();
-    let ended = backend.query(end).await?.finish().await?;
-    ended.map(drop).map_err(|error| {
-        // The transaction may be open still: the next statement must not run in it.
-        backend.abandon();
-        BackendError::Server { shard, error }
-    })
-}
-
-#[cfg(test)]
-mod tests {
-    use bytes::BytesMut;
-    use remora_protocol::{CapabilityFlags, PacketCodec};
-    use tokio::io::{AsyncReadExt, AsyncWriteExt};
-    use tokio::net::UnixStream;
-
-    use super::*;
-
-    /// Ends a transaction on a server that gives this answer.
-    async fn end_with(answer: impl FnOnce(&mut BytesMut)) -> (bool, bool) {
-        let (ours, mut theirs) = UnixStream::pair().unwrap();
-        let mut backend = Backend::to_test(ours);
-        let server = async {
-            // A head, COM_QUERY, and ROLLBACK.
-            let mut command = [0; 4 + 1 + 8];
-            theirs.read_exact(&mut command).await.unwrap();
-            let mut codec = PacketCodec::new(1 << 20);
-            codec.set_sequence(1);
-            let mut out = BytesMut::new();
-            codec.encode_with(&mut out, answer);
-            theirs.write_all(&out).await.unwrap();
-        };
-        let (ended, ()) = tokio::join!(end_transaction(&mut backend, b"ROLLBACK"), server);
-        (ended.is_ok(), backend.is_broken())
-    }
-
-    #[tokio::test]
-    async fn a_connection_that_refuses_to_end_a_transaction_is_given_up() {
-        let refused = ErrPacket::new(1105, *b"HY000", "no");
-        assert_eq!(end_with(|out| refused.encode(out)).await, (false, true));
-        let capabilities = CapabilityFlags::CLIENT_PROTOCOL_41;
-        let ok = OkPacket::default();
-        assert_eq!(
-            end_with(|out| ok.encode(capabilities, out)).await,
-            (true, false)
-        );
-    }
 }

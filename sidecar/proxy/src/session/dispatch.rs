@@ -161,7 +161,7 @@ impl Session {
         // MySQL forgets the login's collation too, so that further shards must not see it.
         self.account.identity.collation = DEFAULT_COLLATION.into();
         let database = self.state.context.database.clone();
-        self.state = State::new(self.client.capabilities(), self.account.collation());
+        self.renew_state();
         Arc::make_mut(&mut self.state.context).database = database;
         self.prepared.clear();
         Ok(())
@@ -174,6 +174,13 @@ impl Session {
             Some(name) => self.change_database(&name).await,
             None => Ok(()),
         }
+    }
+
+    /// Forgets everything but what its transactions have yet to show.
+    fn renew_state(&mut self) {
+        let unsettled = std::mem::take(&mut self.state.unsettled);
+        self.state = State::new(self.client.capabilities(), self.account.collation());
+        self.state.unsettled = unsettled;
     }
 
     async fn change_user(&mut self, request: ChangeUser<'_>) -> Result<bool, Failure> {
@@ -194,7 +201,7 @@ impl Session {
         };
         let database = identity.database.clone().filter(|name| !name.is_empty());
         self.account = Account::new(identity, host);
-        self.state = State::new(self.client.capabilities(), self.account.collation());
+        self.renew_state();
         match self.enter_as(database).await {
             Ok(()) => self.put_ok(false),
             // MySQL ends the connection of a client that it cannot let in as someone else.

@@ -1,36 +1,56 @@
 //! Getting a connection to a shard, with the session's state on it.
 
-use super::transaction::second_shard;
+use remora_crds::CrossShard;
+use remora_protocol::ErrPacket;
+
+use super::transaction::{Begun, Joined, Open};
 use super::{InsertId, Session, State, Transaction};
+use crate::atomic::TransactionId;
 use crate::backend::{Backend, BackendError};
 use crate::failure::Failure;
 use crate::world::World;
 
 impl Session {
-    /// Makes the connection to `shard` ready for a statement, inside the session's transaction.
+    /// Makes the connection to `shard` ready for a statement, inside the session's transaction,
+    /// which the shard joins if it is another one's.
     ///
     /// # Errors
-    /// If the shard is not the transaction's own, or cannot be reached.
+    /// If the shard cannot be reached.
     pub(crate) async fn lease(&mut self, world: &World, shard: usize) -> Result<(), Failure> {
-        self.lease_beside(world, shard).await?;
-        self.open_transaction(shard);
+        self.prepare_backend(world, shard).await?;
+        match &self.state.transaction {
+            Transaction::Open(open) | Transaction::Torn(open) => {
+                if !open.includes(shard) {
+                    self.join(world, shard).await?;
+                }
+            }
+            Transaction::None | Transaction::Begun(_) => self.open_transaction(shard),
+        }
         Ok(())
     }
 
-    /// The same without opening the transaction there: for what MySQL does outside of one.
+    /// Makes the connections to all `shards` ready for one statement, inside the session's
+    /// transaction. Without autocommit the first of them begins one.
     ///
     /// # Errors
     /// As [`Session::lease`].
-    pub(crate) async fn lease_beside(
+    pub(crate) async fn lease_all(
         &mut self,
         world: &World,
-        shard: usize,
+        shards: &[usize],
     ) -> Result<(), Failure> {
-        let own = self.state.transaction.shard();
-        if own.is_some_and(|own| own != shard) {
-            return Err(second_shard().into());
+        for &shard in shards {
+            // Before any of them has begun something.
+            self.prepare_backend(world, shard).await?;
         }
-        self.prepare_backend(world, shard).await
+        let several = shards.len() > 1;
+        if several && !self.state.transaction.is_open() && self.state.autocommit {
+            return Ok(());
+        }
+        for &shard in shards {
+            self.lease(world, shard).await?;
+        }
+        Ok(())
     }
 
     /// Makes the connection to `shard` ready for a statement outside any transaction.
@@ -42,6 +62,7 @@ impl Session {
         world: &World,
         shard: usize,
     ) -> Result<(), Failure> {
+        self.settle(world, shard).await?;
         self.drop_if_gone(shard)?;
         if self.backends.get(shard).is_none() {
             let backend = self.open(world, shard).await?;
@@ -60,7 +81,7 @@ impl Session {
             return Ok(());
         }
         let holds_state = backend.holds_state
-            || self.state.transaction.shard() == Some(shard)
+            || self.state.transaction.includes(shard)
             || self.state.variables_at == Some(shard)
             || matches!(self.state.insert_id, InsertId::Ask { shard: at, .. } if at == shard);
         self.backends.remove(shard);
@@ -108,24 +129,71 @@ impl Session {
     /// Lets `shard` run what opened the session's transaction, in the same write as the
     /// statement that follows.
     fn open_transaction(&mut self, shard: usize) {
-        for sql in self.state.next_transaction.take() {
-            if let Some(backend) = self.backends.get(shard) {
-                backend.queue_query(&sql);
+        let next = self.state.next_transaction.take();
+        let begun = match std::mem::take(&mut self.state.transaction) {
+            Transaction::Begun(begun) => begun,
+            // Without autocommit the statement begins one by itself.
+            Transaction::None if !self.state.autocommit => Begun {
+                characteristics: next,
+                ..Begun::default()
+            },
+            other => {
+                self.state.transaction = other;
+                return self.queue_on(shard, &next);
             }
-        }
-        let Transaction::Begun {
-            opening, read_only, ..
-        } = &self.state.transaction
-        else {
-            return;
         };
-        let read_only = *read_only;
+        self.queue_on(shard, &begun.characteristics);
+        self.queue_on(shard, &begun.opening);
+        self.state.transaction = Transaction::Open(Open {
+            first: shard,
+            read_only: begun.read_only,
+            characteristics: begun.characteristics,
+            savepoints: begun.savepoints,
+            implicit: begun.implicit,
+            joined: None,
+        });
+    }
+
+    fn queue_on(&mut self, shard: usize, statements: &[Vec<u8>]) {
         if let Some(backend) = self.backends.get(shard) {
-            for sql in opening {
+            for sql in statements {
                 backend.queue_query(sql);
             }
         }
-        self.state.transaction = Transaction::Open { shard, read_only };
+    }
+
+    /// Lets `shard` join the transaction: it begins a branch with the same characteristics and
+    /// savepoints, in the same write as the statement that follows.
+    async fn join(&mut self, world: &World, shard: usize) -> Result<(), Failure> {
+        let Some(first) = self.state.transaction.first() else {
+            return Ok(());
+        };
+        if world.snapshot.spec.transactions.cross_shard == CrossShard::Refused
+            && !self.state.transaction.is_implicit()
+        {
+            return Err(second_shard().into());
+        }
+        self.proxy.prepare_ledger(world, first).await?;
+        let Some(connection) = self.backends.get(first).map(|b| b.identity().connection_id) else {
+            return Err(Failure::CutOff);
+        };
+        let Transaction::Open(open) = &mut self.state.transaction else {
+            return Err(Failure::CutOff);
+        };
+        let joined = open.joined.get_or_insert_with(|| Joined {
+            id: TransactionId::new(first, connection),
+            shards: Vec::new(),
+        });
+        joined.shards.push(shard);
+        let start = format!("XA START {}", joined.id.branch(shard)).into_bytes();
+        let mut opening = open.characteristics.clone();
+        if open.read_only {
+            opening.push(b"SET TRANSACTION READ ONLY".to_vec());
+        }
+        opening.push(start);
+        opening.extend(open.savepoints.statements());
+        self.queue_on(shard, &opening);
+        Ok(())
     }
 
     /// Gives the connection to `shard` the session's LAST_INSERT_ID().
@@ -162,6 +230,16 @@ impl Session {
         let changed = id != std::mem::replace(&mut backend.applied.last_insert_id, id);
         Ok(if changed { id } else { otherwise })
     }
+}
+
+/// The refusal of a second shard, where the manifest wants it.
+fn second_shard() -> ErrPacket<'static> {
+    ErrPacket::new(
+        1235,
+        *b"42000",
+        "The transaction needs a second shard, which the manifest's spec.transactions.crossShard \
+         refuses; COMMIT first, or keep to rows of one sharding key",
+    )
 }
 
 /// The session's database, where `shard` has it. Only the manifest's is on every shard.

@@ -1,6 +1,7 @@
 //! One client's session: what a MySQL session is, over several servers.
 
 mod backends;
+mod commit;
 mod console;
 mod diagnostics;
 mod dispatch;
@@ -28,6 +29,7 @@ use remora_protocol::{ClientIdentity, ErrPacket, OkPacket};
 use tokio::sync::watch;
 
 pub(crate) use backends::Backends;
+pub(crate) use commit::of_branch;
 pub(crate) use diagnostics::{Diagnostics, Note};
 pub(crate) use lease::HOME;
 pub(crate) use next_transaction::{Characteristics, NextTransaction};
@@ -35,7 +37,7 @@ pub(crate) use prepared::Prepared;
 pub(crate) use probes::Probes;
 pub(crate) use settings::Settings;
 pub(crate) use state::{InsertId, State};
-pub(crate) use transaction::{Transaction, second_shard};
+pub(crate) use transaction::{Begun, Transaction};
 
 use crate::failure::Failure;
 use crate::frontend::{Client, log_in};

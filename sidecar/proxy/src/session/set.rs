@@ -1,6 +1,6 @@
 //! SET: run on one server, remembered for the others.
 
-use remora_planner::lexer::Lexer;
+use remora_planner::lexer::{Lexer, SqlMode};
 use remora_planner::utility::{self, Assignment, Scope, SetValue, Span, TransactionScope};
 use remora_protocol::ErrPacket;
 
@@ -16,7 +16,13 @@ use crate::world::World;
 /// Variables that SET assigns for the next transaction only, when written `@@name`.
 const NEXT_TRANSACTION: [&str; 2] = ["transaction_isolation", "transaction_read_only"];
 /// Variables of one statement or one server, which cannot be spread over several.
-const REFUSED: [&str; 4] = ["gtid_next", "insert_id", "pseudo_thread_id", "sql_log_bin"];
+const REFUSED: [&str; 5] = [
+    "gtid_next",
+    "insert_id",
+    "pseudo_thread_id",
+    "sql_log_bin",
+    "xa_detach_on_prepare",
+];
 
 /// How a connection that did not run the SET gets the same value.
 pub(super) enum Replay {
@@ -63,6 +69,7 @@ impl Session {
             }
         }
         self.admit_bytes(sql.len())?;
+        self.commit_for_autocommit(&assignments, sql).await?;
         let computes = assigned.iter().any(|a| matches!(a.replay, Replay::Value));
         let shard = if computes {
             self.shard_of_expressions(sql)
@@ -95,7 +102,7 @@ impl Session {
             // Switching it on commits.
             self.state.transaction = Transaction::None;
         }
-        self.state.transaction.observe(shard, ended.status);
+        self.heed(shard, ended.status).await;
         self.state.succeeded();
         if ended.warnings > 0
             && let Some(backend) = self.backends.get(shard)
@@ -104,6 +111,28 @@ impl Session {
             self.state.diagnostics = Diagnostics::of_notes(Note::fetch(backend).await?);
         }
         self.remember(shard, assigned).await
+    }
+
+    /// Switching autocommit on commits, which one server could not do for the others.
+    async fn commit_for_autocommit(
+        &mut self,
+        assignments: &[Assignment],
+        sql: &[u8],
+    ) -> Result<(), Failure> {
+        let mode = self.state.context.sql_mode;
+        let switches_on = |assignment: &Assignment| match assignment {
+            Assignment::Variable { name, value, .. } => {
+                name.name(sql).eq_ignore_ascii_case(b"autocommit") && !is_off(sql, *value, mode)
+            }
+            _ => false,
+        };
+        if self.state.transaction.is_spread()
+            && !self.state.autocommit
+            && assignments.iter().any(switches_on)
+        {
+            self.commit_implicitly().await?;
+        }
+        Ok(())
     }
 
     /// What is assigned; `None` for the next transaction's characteristics.
@@ -273,6 +302,17 @@ impl Session {
         }
         self.lease(world, shard).await?;
         self.lend_insert_id(shard).await
+    }
+}
+
+/// Whether a value of a switch is 0, OFF or FALSE.
+fn is_off(sql: &[u8], value: Span, mode: SqlMode) -> bool {
+    match utility::set_value(sql, value, mode) {
+        SetValue::Integer(number) => number == 0,
+        SetValue::Word(word) | SetValue::Text(word) => {
+            [&b"off"[..], b"false"].contains(&word.to_ascii_lowercase().as_slice())
+        }
+        SetValue::Default | SetValue::Expression => false,
     }
 }
 

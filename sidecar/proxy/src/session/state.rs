@@ -7,6 +7,7 @@ use remora_planner::keys::Charset;
 use remora_protocol::{CapabilityFlags, StatusFlags};
 
 use super::{Diagnostics, NextTransaction, Settings, Transaction};
+use crate::atomic::Branch;
 
 /// A session's state, wherever its statements run.
 #[derive(Debug)]
@@ -33,6 +34,8 @@ pub(crate) struct State {
     pub(crate) diagnostics: Diagnostics,
     /// The one shard that knows user variables which a statement assigned by itself.
     pub(crate) variables_at: Option<usize>,
+    /// Branches of its own transactions that are committed and do not show it yet, by shard.
+    pub(crate) unsettled: Vec<(usize, Branch)>,
 }
 
 /// Where LAST_INSERT_ID() is known.
@@ -71,6 +74,7 @@ impl State {
             found_rows: None,
             diagnostics: Diagnostics::Clean,
             variables_at: None,
+            unsettled: Vec::new(),
         }
     }
 

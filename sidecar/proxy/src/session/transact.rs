@@ -1,10 +1,13 @@
 //! BEGIN, COMMIT, ROLLBACK and savepoints.
 
+use futures::future::join_all;
 use remora_planner::utility::{self, AccessMode, Completion, Transaction as Statement};
-use remora_protocol::ErrPacket;
+use remora_protocol::{ErrPacket, OkPacket, StatusFlags};
 
+use super::transaction::{Begun, Savepoints};
 use super::utility::not_supported;
-use super::{Session, Transaction};
+use super::{Diagnostics, Note, Session, Transaction};
+use crate::backend::BackendError;
 use crate::execute::{Relayed, Request};
 use crate::failure::Failure;
 use crate::world::World;
@@ -24,7 +27,8 @@ impl Session {
             Statement::Begin { access, snapshot } => {
                 self.begin(world, request, access, snapshot).await
             }
-            Statement::Commit(then) | Statement::Rollback(then) => self.end(request, then).await,
+            Statement::Commit(then) => self.end(world, request, true, then).await,
+            Statement::Rollback(then) => self.end(world, request, false, then).await,
             Statement::Savepoint(name) => self.savepoint(&name.name(sql), request).await,
             Statement::RollbackTo(name) => self.rollback_to(&name.name(sql), request).await,
             Statement::Release(name) => self.release(&name.name(sql), request).await,
@@ -47,140 +51,262 @@ impl Session {
         }
         self.admit_bytes(request.sql.len())?;
         self.commit_implicitly().await?;
-        let mut opening = self.state.next_transaction.take();
-        opening.push(request.sql.to_vec());
-        let read_only = access == Some(AccessMode::ReadOnly);
-        self.state.transaction = Transaction::Begun {
-            opening,
-            savepoints: Vec::new(),
-            read_only,
-        };
-        self.state.succeeded();
-        self.put_ok(request.more_results);
+        self.state.transaction = Transaction::Begun(Begun {
+            characteristics: self.state.next_transaction.take(),
+            opening: vec![request.sql.to_vec()],
+            read_only: access == Some(AccessMode::ReadOnly),
+            ..Begun::default()
+        });
+        self.succeed(request);
         Ok(())
     }
 
-    async fn end(&mut self, request: &Request<'_>, then: Completion) -> Result<(), Failure> {
+    /// COMMIT and ROLLBACK.
+    async fn end(
+        &mut self,
+        world: &World,
+        request: &Request<'_>,
+        commits: bool,
+        then: Completion,
+    ) -> Result<(), Failure> {
         let releases = then.release == Some(true);
-        if let Transaction::Open { shard, .. } = self.state.transaction {
+        if let Transaction::Open(open) = &self.state.transaction
+            && open.joined.is_none()
+        {
+            let shard = open.first;
             self.pass_to(shard, request.sql, request.more_results)
                 .await?;
+            if let Transaction::Open(next) = &mut self.state.transaction {
+                // AND CHAIN: savepoints are gone, the characteristics stay.
+                next.savepoints = Savepoints::default();
+            }
             // MySQL keeps the session of a COMMIT that fails.
             self.leaves |= releases && self.state.row_count >= 0;
             return Ok(());
         }
-        self.leaves |= releases;
-        self.state.transaction = match then.chain {
-            Some(true) => Transaction::Begun {
-                opening: vec![b"START TRANSACTION".to_vec()],
-                savepoints: Vec::new(),
-                read_only: false,
-            },
-            _ => Transaction::None,
+        let chained = self.chained(then.chain == Some(true));
+        let notes = match std::mem::take(&mut self.state.transaction) {
+            Transaction::Open(open) if commits => self.commit_everywhere(world, open).await?,
+            Transaction::Open(open) | Transaction::Torn(open) => {
+                self.roll_back_everywhere(&open).await;
+                Vec::new()
+            }
+            Transaction::None | Transaction::Begun(_) => Vec::new(),
         };
-        self.state.succeeded();
-        self.put_ok(request.more_results);
+        self.leaves |= releases;
+        self.state.transaction = chained;
+        self.succeed_with(request, notes);
         Ok(())
+    }
+
+    /// What follows the end of the transaction: with AND CHAIN another with its characteristics.
+    fn chained(&self, chain: bool) -> Transaction {
+        if !chain {
+            return Transaction::None;
+        }
+        let (characteristics, read_only) = match &self.state.transaction {
+            Transaction::Open(open) | Transaction::Torn(open) => {
+                (open.characteristics.clone(), open.read_only)
+            }
+            Transaction::Begun(begun) => (begun.characteristics.clone(), begun.read_only),
+            Transaction::None => (Vec::new(), false),
+        };
+        let start: &[u8] = match read_only {
+            true => b"START TRANSACTION READ ONLY",
+            false => b"START TRANSACTION",
+        };
+        Transaction::Begun(Begun {
+            characteristics,
+            opening: vec![start.to_vec()],
+            read_only,
+            ..Begun::default()
+        })
     }
 
     async fn savepoint(&mut self, name: &[u8], request: &Request<'_>) -> Result<(), Failure> {
         if !self.state.autocommit && !self.state.transaction.is_open() {
             // Without autocommit a savepoint begins the transaction that it is in.
-            self.state.transaction = Transaction::Begun {
-                opening: self.state.next_transaction.take(),
-                savepoints: Vec::new(),
-                read_only: false,
-            };
-        }
-        if !matches!(self.state.transaction, Transaction::Open { .. }) {
-            self.admit_bytes(request.sql.len() + name.len())?;
+            self.state.transaction = Transaction::Begun(Begun {
+                characteristics: self.state.next_transaction.take(),
+                ..Begun::default()
+            });
         }
         match &mut self.state.transaction {
-            Transaction::Open { shard, .. } => {
-                let shard = *shard;
-                return self.pass_to(shard, request.sql, request.more_results).await;
-            }
-            Transaction::Begun { opening, .. } if opening.len() >= MOST_OPENING => {
+            Transaction::Begun(begun) if begun.opening.len() >= MOST_OPENING => {
                 return Err(too_many_steps());
             }
-            Transaction::Begun {
-                opening,
-                savepoints,
-                ..
-            } => {
-                savepoints.retain(|other| !other.eq_ignore_ascii_case(name));
-                savepoints.push(name.to_vec());
-                opening.push(request.sql.to_vec());
+            Transaction::Open(open) if open.savepoints.len() >= MOST_OPENING => {
+                return Err(too_many_steps());
             }
-            Transaction::None => {}
+            _ => {}
         }
-        self.state.succeeded();
-        self.put_ok(request.more_results);
+        // Every shard that joins later hears of it.
+        self.admit_bytes(request.sql.len() + name.len())?;
+        match &mut self.state.transaction {
+            Transaction::Open(_) => {
+                if self.on_each_shard(request).await?
+                    && let Transaction::Open(open) = &mut self.state.transaction
+                {
+                    open.savepoints.set(name);
+                }
+                return Ok(());
+            }
+            Transaction::Begun(begun) => {
+                begun.savepoints.set(name);
+                begun.opening.push(request.sql.to_vec());
+            }
+            Transaction::None | Transaction::Torn(_) => {}
+        }
+        self.succeed(request);
         Ok(())
     }
 
     /// Nothing happened yet since any savepoint of a transaction that no server knows; later
     /// savepoints are gone.
     async fn rollback_to(&mut self, name: &[u8], request: &Request<'_>) -> Result<(), Failure> {
-        self.with_savepoint(name, request, |savepoints, at| savepoints.truncate(at + 1))
+        self.with_savepoint(name, request, Savepoints::return_to)
             .await
     }
 
     async fn release(&mut self, name: &[u8], request: &Request<'_>) -> Result<(), Failure> {
-        self.with_savepoint(name, request, Vec::truncate).await
+        self.with_savepoint(name, request, Savepoints::release)
+            .await
     }
 
     async fn with_savepoint(
         &mut self,
         name: &[u8],
         request: &Request<'_>,
-        change: impl FnOnce(&mut Vec<Vec<u8>>, usize),
+        change: impl FnOnce(&mut Savepoints, &[u8]) -> bool,
     ) -> Result<(), Failure> {
-        if let Transaction::Open { shard, .. } = self.state.transaction {
-            return self.pass_to(shard, request.sql, request.more_results).await;
+        if matches!(self.state.transaction, Transaction::Open(_)) {
+            if self.on_each_shard(request).await?
+                && let Transaction::Open(open) = &mut self.state.transaction
+            {
+                change(&mut open.savepoints, name);
+            }
+            return Ok(());
         }
         self.admit_bytes(request.sql.len())?;
-        let savepoints = match &mut self.state.transaction {
-            Transaction::Begun { opening, .. } if opening.len() >= MOST_OPENING => {
+        match &mut self.state.transaction {
+            Transaction::Begun(begun) if begun.opening.len() >= MOST_OPENING => {
                 return Err(too_many_steps());
             }
-            Transaction::Begun {
-                opening,
-                savepoints,
-                ..
-            } => {
+            Transaction::Begun(begun) => {
+                if !change(&mut begun.savepoints, name) {
+                    return Err(no_savepoint(name).into());
+                }
                 // The server will go through the same steps.
-                opening.push(request.sql.to_vec());
-                savepoints
+                begun.opening.push(request.sql.to_vec());
             }
             _ => return Err(no_savepoint(name).into()),
+        }
+        self.succeed(request);
+        Ok(())
+    }
+
+    /// Runs a statement about savepoints on each shard of the transaction. Answers whether it
+    /// succeeded; the client has its answer.
+    async fn on_each_shard(&mut self, request: &Request<'_>) -> Result<bool, Failure> {
+        let Transaction::Open(open) = &self.state.transaction else {
+            return Ok(false);
         };
-        match savepoints
-            .iter()
-            .position(|other| other.eq_ignore_ascii_case(name))
-        {
-            Some(at) => change(savepoints, at),
-            None => {
-                if let Transaction::Begun { opening, .. } = &mut self.state.transaction {
-                    opening.pop();
-                }
-                return Err(no_savepoint(name).into());
+        let (first, mut shards): (_, Vec<_>) = (open.first, open.shards().collect());
+        if let [only] = shards[..] {
+            self.pass_to(only, request.sql, request.more_results)
+                .await?;
+            return Ok(self.state.row_count >= 0);
+        }
+        shards.sort_unstable();
+        let mut backends = self.backends.select(&shards);
+        let running = backends.iter_mut().map(async |backend| {
+            let shard = backend.shard();
+            let finished = backend.query(request.sql).await?.finish().await?;
+            Ok::<_, BackendError>((shard, finished))
+        });
+        let mut refused = None;
+        for ended in join_all(running).await {
+            let (shard, finished) = ended?;
+            match finished {
+                Ok(ended) => self.heed(shard, ended.status).await,
+                Err(error) if shard == first || refused.is_none() => refused = Some(error),
+                Err(_) => {}
             }
         }
-        self.state.succeeded();
-        self.put_ok(request.more_results);
-        Ok(())
+        match refused {
+            Some(error) => Err(error.into()),
+            None => {
+                self.succeed(request);
+                Ok(true)
+            }
+        }
     }
 
     /// Ends the transaction before a statement that MySQL commits at.
     pub(crate) async fn commit_implicitly(&mut self) -> Result<(), Failure> {
-        if let Transaction::Open { shard, .. } = self.state.transaction
-            && let Some(backend) = self.backends.get(shard)
-        {
-            backend.query(b"COMMIT").await?.finish().await??;
+        let world = self.proxy.world();
+        match std::mem::take(&mut self.state.transaction) {
+            Transaction::Open(open) if open.joined.is_some() => {
+                self.commit_everywhere(&world, open).await.map(drop)
+            }
+            Transaction::Open(open) => {
+                let first = open.first;
+                self.state.transaction = Transaction::Open(open);
+                self.commit_on(first).await
+            }
+            Transaction::Torn(open) => {
+                self.roll_back_everywhere(&open).await;
+                Ok(())
+            }
+            Transaction::None | Transaction::Begun(_) => Ok(()),
+        }
+    }
+
+    /// Commits a transaction of one shard.
+    pub(super) async fn commit_on(&mut self, shard: usize) -> Result<(), Failure> {
+        let Some(backend) = self.backends.get(shard) else {
+            return Err(Failure::CutOff);
+        };
+        let committed = backend.query(b"COMMIT").await?.finish().await?;
+        if let Err(error) = committed {
+            // A server that is read only refuses, and the transaction is still open.
+            self.ask_transaction(shard).await?;
+            return Err(error.into());
         }
         self.state.transaction = Transaction::None;
         Ok(())
+    }
+
+    /// Notes what `shard` says about the transaction. One that it ended is rolled back on all
+    /// others at once: their locks must not wait for the client.
+    pub(crate) async fn heed(&mut self, shard: usize, status: StatusFlags) {
+        self.state.transaction.observe(shard, status);
+        if let Transaction::Torn(open) = &mut self.state.transaction {
+            let open = std::mem::take(open);
+            self.state.transaction = Transaction::None;
+            self.roll_back_everywhere(&open).await;
+        }
+    }
+
+    /// Answers OK to a statement without rows or warnings.
+    fn succeed(&mut self, request: &Request<'_>) {
+        self.succeed_with(request, Vec::new());
+    }
+
+    fn succeed_with(&mut self, request: &Request<'_>, notes: Vec<Note>) {
+        self.state.succeeded();
+        let warnings = u16::try_from(notes.len()).unwrap_or(u16::MAX);
+        self.state.diagnostics = Diagnostics::of_notes(notes);
+        let mut status = self.state.status();
+        status.set(
+            StatusFlags::SERVER_MORE_RESULTS_EXISTS,
+            request.more_results,
+        );
+        self.client.put_ok(&OkPacket {
+            status,
+            warnings,
+            ..OkPacket::default()
+        });
     }
 
     /// Notes what an answer of `shard` says about the transaction, and its outcome.
@@ -191,7 +317,7 @@ impl Session {
     ) -> Result<(), Failure> {
         match &relayed.ended {
             Some(ended) => {
-                self.state.transaction.observe(shard, ended.status);
+                self.heed(shard, ended.status).await;
                 self.state.succeeded();
                 Ok(())
             }

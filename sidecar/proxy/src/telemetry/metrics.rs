@@ -38,6 +38,26 @@ const WAYS: [(Way, &str); 5] = [
     (Way::Local, "local"),
 ];
 
+/// How a transaction over several shards ended.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub enum Ending {
+    /// Committed by its session.
+    Committed,
+    /// Rolled back by its session, or because a shard refused to commit.
+    RolledBack,
+    /// A branch that was left behind was committed.
+    RecoveredCommit,
+    /// A branch that was left behind was rolled back.
+    RecoveredRollback,
+}
+
+const TRANSACTIONS: [(Ending, &str); 4] = [
+    (Ending::Committed, "committed"),
+    (Ending::RolledBack, "rolled_back"),
+    (Ending::RecoveredCommit, "recovered_commit"),
+    (Ending::RecoveredRollback, "recovered_rollback"),
+];
+
 /// All metrics of a process.
 #[derive(Debug)]
 pub struct Metrics {
@@ -57,6 +77,7 @@ pub struct Metrics {
     sent: Counter,
     epoch: Gauge,
     refused_snapshots: Counter,
+    transactions: [Counter; TRANSACTIONS.len()],
     /// How connecting to the shards went lately.
     pub shards: Shards,
 }
@@ -114,6 +135,10 @@ impl Default for Metrics {
             "backend_connect_failures",
             "Connections to each shard that failed",
         );
+        let transactions = counters(
+            "transactions_over_shards",
+            "Transactions over several shards that ended, and branches that recovery ended",
+        );
         let latencies = Family::<Label, Latencies>::default();
         registry.register(
             "statement_duration_seconds",
@@ -136,6 +161,7 @@ impl Default for Metrics {
             sent,
             epoch,
             refused_snapshots,
+            transactions: TRANSACTIONS.map(|(_, label)| series(&transactions, "outcome", label)),
             shards: Shards::default(),
             registry,
         }
@@ -213,6 +239,11 @@ impl Metrics {
         self.epoch.set(i64::try_from(epoch).unwrap_or(i64::MAX));
     }
 
+    /// A transaction over several shards ended, or a branch of one.
+    pub fn transaction(&self, ending: Ending) {
+        self.transactions[ending as usize].inc();
+    }
+
     /// A snapshot was refused.
     pub fn refused_snapshot(&self) {
         self.refused_snapshots.inc();
@@ -244,6 +275,7 @@ mod tests {
         let backend = metrics.backend_connected(1);
         metrics.backend_failed(0, "refused".to_owned());
         metrics.in_force(7);
+        metrics.transaction(Ending::Committed);
         let text = metrics.text();
         drop((client, backend));
         let mut shown: Vec<_> = text
@@ -263,6 +295,9 @@ mod tests {
         }
         for (number, class) in ErrorClass::ALL.into_iter().enumerate() {
             assert_eq!(class as usize, number);
+        }
+        for (number, (ending, _)) in TRANSACTIONS.into_iter().enumerate() {
+            assert_eq!(ending as usize, number);
         }
         for (number, (way, _)) in WAYS.into_iter().enumerate() {
             assert_eq!(way as usize, number);

@@ -12,5 +12,5 @@ pub use command_kind::CommandKind;
 pub use error_class::ErrorClass;
 pub use histogram::Latencies;
 pub use logs::{LogFormat, start_logs};
-pub use metrics::{Metrics, OpenGuard, Way};
+pub use metrics::{Ending, Metrics, OpenGuard, Way};
 pub use shards::Shards;
