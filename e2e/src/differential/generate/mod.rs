@@ -97,15 +97,22 @@ pub fn generated_script(seed: u64, count: usize) -> Script {
             setup(generator.insert(table, 15));
         }
     }
+    let mut open = false;
     for number in 1..=count {
-        let at = generator.random.random_range(0..tables.len());
-        let (sql, ordered) = generator.statement(&mut tables[at]);
+        let (sql, ordered, once) = if generator.random.random_ratio(1, 10) {
+            (generator.transaction(&mut open), true, true)
+        } else {
+            let at = generator.random.random_range(0..tables.len());
+            let (sql, ordered) = generator.statement(&mut tables[at]);
+            let once = sql.starts_with("INSERT");
+            (sql, ordered, once)
+        };
         // A generated statement without a literal of its own has a fixed template.
         let template = Template::parse(&sql).unwrap_or_else(|_| Template::fixed(&sql));
         let name = format!("seed {seed} statement {number}");
         let mut statement = Statement::new(name, "random generator", template);
         statement.ordered = ordered;
-        statement.once = sql.starts_with("INSERT");
+        statement.once = once;
         statement.errors = None;
         statements.push(statement);
     }
@@ -206,6 +213,26 @@ impl Generator {
                 ])
                 .to_owned(),
         }
+    }
+
+    /// A statement that begins, marks or ends a transaction, over whatever the statements until
+    /// the next one meet.
+    fn transaction(&mut self, open: &mut bool) -> String {
+        let drawn = if *open {
+            self.pick(&[
+                "COMMIT",
+                "COMMIT AND CHAIN",
+                "ROLLBACK",
+                "SAVEPOINT a",
+                "SAVEPOINT b",
+                "ROLLBACK TO a",
+                "RELEASE SAVEPOINT b",
+            ])
+        } else {
+            self.pick(&["BEGIN", "START TRANSACTION", "START TRANSACTION READ WRITE"])
+        };
+        *open = !matches!(drawn, "COMMIT" | "ROLLBACK");
+        drawn.to_owned()
     }
 
     /// A literal that differs between the runs.

@@ -6,8 +6,8 @@ use crate::backend::Ended;
 ///
 /// A server says nothing for an INSERT of a single row; in a part of a larger INSERT it counts
 /// as one record, which is a duplicate if it changed another row (MySQL then counts two), or
-/// with IGNORE if it was left out.
-pub(super) fn sum(parts: &[Ended], is_insert: bool, ignores: bool) -> Vec<u8> {
+/// with IGNORE if it was left out. So many warnings were said `again` by further parts.
+pub(super) fn sum(parts: &[Ended], is_insert: bool, ignores: bool, again: u16) -> Vec<u8> {
     let mut labels: Vec<&str> = Vec::new();
     let mut totals: Vec<u64> = Vec::new();
     for part in parts {
@@ -39,6 +39,10 @@ pub(super) fn sum(parts: &[Ended], is_insert: bool, ignores: bool) -> Vec<u8> {
             totals[2] += u64::from(part.warnings);
         }
     }
+    let warnings = labels.iter().position(|label| *label == "Warnings");
+    if let Some(total) = warnings.and_then(|at| totals.get_mut(at)) {
+        *total = total.saturating_sub(again.into());
+    }
     let written: Vec<String> = labels
         .iter()
         .zip(&totals)
@@ -68,7 +72,7 @@ mod tests {
     }
 
     fn text(parts: &[Ended], is_insert: bool) -> String {
-        String::from_utf8(sum(parts, is_insert, false)).unwrap()
+        String::from_utf8(sum(parts, is_insert, false, 0)).unwrap()
     }
 
     #[test]
@@ -92,7 +96,7 @@ mod tests {
         assert_eq!(text(&parts, true), "Records: 3  Duplicates: 1  Warnings: 0");
         let parts = [part(1, ""), part(0, "")];
         assert_eq!(text(&parts, true), "Records: 2  Duplicates: 0  Warnings: 0");
-        let ignored = sum(&parts, true, true);
+        let ignored = sum(&parts, true, true, 0);
         assert_eq!(ignored, b"Records: 2  Duplicates: 1  Warnings: 0");
     }
 

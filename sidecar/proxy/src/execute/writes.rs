@@ -10,6 +10,7 @@ use remora_protocol::{ErrPacket, OkPacket, StatusFlags};
 use super::info;
 use super::row_numbers::{in_client_rows, row_number};
 use super::run::Route;
+use super::statement_warnings::of_parts;
 use crate::backend::{Backend, BackendError, Ended};
 use crate::failure::Failure;
 use crate::names::logical;
@@ -195,20 +196,22 @@ impl Session {
         };
         let (ended, notes): (Vec<_>, Vec<_>) = done.into_iter().take(counted).unzip();
         let ended: Vec<Ended> = ended.into_iter().flatten().collect();
-        let mut notes: Vec<Note> = notes
+        let notes: Vec<Note> = notes
             .into_iter()
             .flatten()
             .map(|note| note.logical(&world.names))
             .collect();
+        let (mut notes, again) = of_parts(notes, ended.len());
         notes.sort_by_key(|note| row_number(&note.message));
         let added = u16::try_from(late.len()).unwrap_or(u16::MAX);
         notes.extend(late);
         let affected_rows = ended.iter().map(|e| e.affected_rows).sum();
         let warnings = ended
             .iter()
-            .fold(added, |sum, e| sum.saturating_add(e.warnings));
+            .fold(added, |sum, e| sum.saturating_add(e.warnings))
+            .saturating_sub(again);
         let is_insert = matches!(route.kind, StatementKind::Insert | StatementKind::Replace);
-        let info = info::sum(&ended, is_insert, route.ignores);
+        let info = info::sum(&ended, is_insert, route.ignores, again);
         let explicit = ended.iter().map(|e| e.last_insert_id).rfind(|id| *id != 0);
         let generated = route.insert.as_ref().and_then(|i| i.first_generated);
         if let Some(id) = generated {
