@@ -101,7 +101,8 @@ impl ReplicatedShard {
 }
 
 /// The options of a server of a replicated shard: number 0 is the primary. For
-/// [`MysqlServer::start_again`].
+/// [`MysqlServer::start_again`], where a replica needs `--super-read-only=ON` besides: servers of
+/// tests read no file, not even what was persisted.
 #[must_use]
 pub fn replicated_options(name: &str, number: usize, flags: &[String]) -> ServerOptions {
     let mut options = ServerOptions::named(&format!("{name}-{number}"));
@@ -110,6 +111,8 @@ pub fn replicated_options(name: &str, number: usize, flags: &[String]) -> Server
         "--log-bin=binlog",
         "--gtid-mode=ON",
         "--enforce-gtid-consistency=ON",
+        // What was acknowledged outlives a kill of the process; nobody unplugs the machine.
+        "--innodb-flush-log-at-trx-commit=2",
         // A frozen primary is noticed soon, and one that is back is followed soon.
         "--replica-net-timeout=4",
     ]
@@ -127,7 +130,7 @@ pub async fn follow(replica: &MysqlServer, port: u16) -> Result<()> {
     let mut connection = Conn::new(replica.login(&MysqlServer::SYSTEM)).await?;
     let Account { name, password, .. } = REPLICATION;
     for sql in [
-        "SET PERSIST super_read_only = ON".to_owned(),
+        "SET GLOBAL super_read_only = ON".to_owned(),
         format!(
             "CHANGE REPLICATION SOURCE TO SOURCE_HOST = '127.0.0.1', SOURCE_PORT = {port}, \
              SOURCE_USER = '{name}', SOURCE_PASSWORD = '{password}', SOURCE_AUTO_POSITION = 1, \

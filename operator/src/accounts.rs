@@ -93,6 +93,8 @@ fn of_sidecar(spec: &ShardingClusterSpec) -> Vec<String> {
         "SELECT, INSERT, UPDATE, DELETE ON `remora`.`sequence`",
         // To check that the rows are where the manifest says.
         "SELECT ON `remora`.`layout`",
+        // To see whether replicas follow. It shows no row and no password.
+        "REPLICATION CLIENT ON *.*",
     ];
     see.chain(own.map(str::to_owned)).collect()
 }

@@ -27,6 +27,40 @@ pub enum ReadHint {
 /// Schemas that tell of one server.
 const OF_ONE_SERVER: [&str; 4] = ["information_schema", "performance_schema", "mysql", "sys"];
 
+/// What clients ask for when they connect. None of it is of one server: all have the same
+/// configuration, and the session's own values are replayed.
+const ALIKE: [&str; 29] = [
+    "auto_increment_increment",
+    "autocommit",
+    "character_set_client",
+    "character_set_connection",
+    "character_set_database",
+    "character_set_results",
+    "character_set_server",
+    "collation_connection",
+    "collation_database",
+    "collation_server",
+    "init_connect",
+    "interactive_timeout",
+    "license",
+    "lower_case_table_names",
+    "max_allowed_packet",
+    "max_execution_time",
+    "net_buffer_length",
+    "net_read_timeout",
+    "net_write_timeout",
+    "performance_schema",
+    "socket",
+    "sql_mode",
+    "system_time_zone",
+    "time_zone",
+    "transaction_isolation",
+    "transaction_read_only",
+    "version",
+    "version_comment",
+    "wait_timeout",
+];
+
 /// Words that no plain read has: it writes, locks, or leaves something behind in its session.
 const NOT_PLAIN: [&str; 7] = [
     "INTO",
@@ -67,7 +101,8 @@ pub(crate) fn is_read(source: &Source<'_>, kind: StatementKind, catalog: &Catalo
             !names_one_server(source, token) && !calls_other(source, token, catalog)
         }
         // Their values are of a server, or of one connection to it.
-        Some(TokenKind::UserVariable | TokenKind::SystemVariable | TokenKind::Assign) => false,
+        Some(TokenKind::UserVariable | TokenKind::Assign) => false,
+        Some(TokenKind::SystemVariable) => is_alike(source, token + 1),
         _ => true,
     })
 }
@@ -86,6 +121,15 @@ pub(crate) fn leaves_state(source: &Source<'_>, kind: StatementKind, catalog: &C
         K::Call | K::Handler | K::LockTables | K::Flush | K::Unknown => true,
         _ => false,
     }
+}
+
+/// Whether a system variable is one that all servers of a cluster have alike, once the session's
+/// SETs were replayed.
+fn is_alike(source: &Source<'_>, token: usize) -> bool {
+    let scoped = source.is_any(token, &["SESSION", "LOCAL", "GLOBAL"])
+        && source.kind(token + 1) == Some(TokenKind::Dot);
+    let name = if scoped { token + 2 } else { token };
+    source.is_any(name, &ALIKE)
 }
 
 fn names_one_server(source: &Source<'_>, token: usize) -> bool {

@@ -12,6 +12,7 @@ mod execute;
 mod failure;
 mod following;
 mod frontend;
+mod instances;
 mod layout;
 mod names;
 mod net;

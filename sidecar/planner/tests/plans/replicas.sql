@@ -41,7 +41,10 @@ SELECT GET_LOCK('a', 1)
 SELECT RELEASE_LOCK('a')
 SELECT IS_FREE_LOCK('a'), IS_USED_LOCK('a'), RELEASE_ALL_LOCKS()
 SELECT @@hostname
-SELECT @@session.sql_mode
+SELECT @@session.sql_mode, @@max_allowed_packet, @@socket
+SELECT @@session.sql_mode, @@server_id
+SELECT @@GLOBAL.gtid_executed
+SELECT @@warning_count
 SELECT UUID_SHORT()
 SELECT LOAD_FILE('/etc/hosts')
 SELECT * FROM information_schema.processlist

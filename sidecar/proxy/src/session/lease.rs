@@ -76,6 +76,7 @@ impl Session {
         let database = database_on(&self.state, world, shard).map(str::to_owned);
         let login = self.login(database);
         let mut backend = world.connect(shard, login).await?;
+        backend.track_writes(world.reads.is_some());
         backend.queue_query(first_settings(world));
         self.proxy.saw_version(&backend.identity().version);
         Ok(backend)
@@ -85,26 +86,11 @@ impl Session {
         let Self {
             state, backends, ..
         } = self;
-        let Some(backend) = backends.get(shard) else {
-            return Ok(());
-        };
-        if let Some(database) = database_on(state, world, shard)
-            && backend.applied.database.as_deref() != Some(database)
-        {
-            backend.use_database(database).await??;
+        match backends.get(shard) {
+            Some(backend) => bring_up(backend, state, world).await,
+            None => Ok(()),
         }
-        let version = state.settings.version();
-        if backend.applied.settings != version {
-            // What is prepared was read under the old settings.
-            backend.forget_statements()?;
-            for set in state.settings.since(backend.applied.settings) {
-                backend.query(set).await?.finish().await??;
-            }
-            backend.applied.settings = version;
-        }
-        Ok(())
     }
-
     /// Lets `shard` run what opened the session's transaction, in the same write as the
     /// statement that follows.
     fn open_transaction(&mut self, shard: usize) {
@@ -164,8 +150,35 @@ impl Session {
     }
 }
 
+/// Gives a connection what of the session's state it lacks.
+///
+/// # Errors
+/// If its server refuses that.
+pub(super) async fn bring_up(
+    backend: &mut Backend,
+    state: &State,
+    world: &World,
+) -> Result<(), Failure> {
+    let shard = backend.shard();
+    if let Some(database) = database_on(state, world, shard)
+        && backend.applied.database.as_deref() != Some(database)
+    {
+        backend.use_database(database).await??;
+    }
+    let version = state.settings.version();
+    if backend.applied.settings != version {
+        // What is prepared was read under the old settings.
+        backend.forget_statements()?;
+        for set in state.settings.since(backend.applied.settings) {
+            backend.query(set).await?.finish().await??;
+        }
+        backend.applied.settings = version;
+    }
+    Ok(())
+}
+
 /// The session's database, where `shard` has it. Only the manifest's is on every shard.
-fn database_on<'a>(state: &'a State, world: &World, shard: usize) -> Option<&'a str> {
+pub(super) fn database_on<'a>(state: &'a State, world: &World, shard: usize) -> Option<&'a str> {
     let database = state.context.database.as_deref()?;
     (shard == HOME || database == world.snapshot.spec.database).then_some(database)
 }
@@ -175,11 +188,21 @@ fn database_on<'a>(state: &'a State, world: &World, shard: usize) -> Option<&'a 
 /// A shard whose rows are not wanted yet, because another's come first, must not give up: by
 /// default MySQL does after a minute. And InnoDB counts a table with several threads, whose start
 /// and end take some 15 ms (tried on 9.7.4): too long where there are many small tables for one.
+///
+/// Where replicas are read from, MySQL tells the GTIDs of what the session commits.
 pub(super) fn first_settings(world: &World) -> &'static [u8] {
-    if world.names.are_physical() {
-        b"SET SESSION net_write_timeout = 86400, SESSION innodb_parallel_read_threads = 1"
-    } else {
-        b"SET SESSION net_write_timeout = 86400"
+    match (world.names.are_physical(), world.reads.is_some()) {
+        (true, true) => {
+            b"SET SESSION net_write_timeout = 86400, SESSION innodb_parallel_read_threads = 1, \
+              SESSION session_track_gtids = OWN_GTID"
+        }
+        (true, false) => {
+            b"SET SESSION net_write_timeout = 86400, SESSION innodb_parallel_read_threads = 1"
+        }
+        (false, true) => {
+            b"SET SESSION net_write_timeout = 86400, SESSION session_track_gtids = OWN_GTID"
+        }
+        (false, false) => b"SET SESSION net_write_timeout = 86400",
     }
 }
 
