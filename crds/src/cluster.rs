@@ -4,7 +4,10 @@ mod access;
 mod amount;
 mod later;
 mod mysql;
+mod reads;
+mod resilience;
 mod sidecar;
+mod span;
 mod status;
 mod table;
 mod transactions;
@@ -16,6 +19,8 @@ pub use access::{Access, SecretKeyRef, User};
 pub use amount::Amount;
 pub use later::Later;
 pub use mysql::{Mysql, RESERVED_OPTIONS, Resources, Storage};
+pub use reads::{Balancing, Consistency, Reads};
+pub use resilience::{CircuitBreaker, Resilience, RetryBudget};
 pub use sidecar::Sidecar;
 pub use status::{ConditionType, Images, ShardStatus, ShardingClusterStatus};
 pub use table::{Algorithm, GeneratedKey, GeneratedKeyKind, HashAlgorithm, Sharding, Table};
@@ -64,12 +69,6 @@ pub const MAX_CLUSTER_NAME: usize = 48;
     validation = Rule::new("!has(self.encryption)")
         .message("spec.encryption: this version does not encrypt columns yet; remove the field")
         .field_path(".encryption"),
-    validation = Rule::new("!has(self.reads)")
-        .message("spec.reads: this version has no replicas to read from yet; remove the field")
-        .field_path(".reads"),
-    validation = Rule::new("!has(self.resilience)")
-        .message("spec.resilience: this version has no retries, breakers or failover yet; remove the field")
-        .field_path(".resilience"),
     validation = Rule::new("!has(self.replication)")
         .message("spec.replication: this version has one instance for each shard and no replication yet; remove the field")
         .field_path(".replication")
@@ -128,14 +127,12 @@ pub struct ShardingClusterSpec {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(schema_with = "later::object")]
     pub encryption: Option<Later>,
-    /// Reads from replicas. Refused: a later version brings it.
+    /// Reads from replicas. Without it the primaries answer everything.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    #[schemars(schema_with = "later::object")]
-    pub reads: Option<Later>,
-    /// Retries, circuit breakers, failover. Refused: a later version brings it.
+    pub reads: Option<Reads>,
+    /// Retries and circuit breakers. Where absent, the defaults of its fields hold.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    #[schemars(schema_with = "later::object")]
-    pub resilience: Option<Later>,
+    pub resilience: Option<Resilience>,
     /// Transactions over several shards.
     #[serde(default)]
     pub transactions: Transactions,

@@ -2,6 +2,7 @@
 //! this is the whole of it, for manifests in files and for what CEL cannot afford.
 
 mod names;
+mod reads;
 mod tables;
 
 use std::fmt;
@@ -63,6 +64,7 @@ pub fn validate(spec: &ShardingClusterSpec) -> Vec<FieldError> {
     );
     names::database(&spec.database, &mut errors);
     later_fields(spec, &mut errors);
+    reads::reads(spec, &mut errors);
     mysql(spec, &mut errors);
     names::users(spec, &mut errors);
     names::access(spec, &mut errors);
@@ -71,17 +73,11 @@ pub fn validate(spec: &ShardingClusterSpec) -> Vec<FieldError> {
 }
 
 fn later_fields(spec: &ShardingClusterSpec, errors: &mut Errors) {
-    let fields: [(&Option<Later>, &str, &str); 5] = [
+    let fields: [(&Option<Later>, &str, &str); 3] = [
         (
             &spec.encryption,
             "spec.encryption",
             "does not encrypt columns",
-        ),
-        (&spec.reads, "spec.reads", "has no replicas to read from"),
-        (
-            &spec.resilience,
-            "spec.resilience",
-            "has no retries, breakers or failover",
         ),
         (&spec.replication, "spec.replication", "has no replication"),
         (

@@ -12,6 +12,7 @@ use crate::explain::explain;
 use crate::fingerprint::{Normalizer, PlanCache};
 use crate::lexer::Token;
 use crate::plan::{Needed, Plan, Work};
+use crate::reads::{self, ReadHint};
 use crate::text::Frame;
 use crate::values::Values;
 
@@ -29,6 +30,7 @@ pub struct Planned {
     literals: Box<[Token]>,
     start: usize,
     cached: bool,
+    hint: ReadHint,
 }
 
 impl Planner {
@@ -74,6 +76,7 @@ impl Planner {
         };
         if let Some(plan) = cached {
             return Ok(Planned {
+                hint: reads::around(sql, &fingerprint.body, plan.hint),
                 plan,
                 literals: fingerprint.literals.into(),
                 start,
@@ -93,6 +96,7 @@ impl Planner {
                 .insert(&fingerprint, sql, &made.pins, Arc::clone(&plan));
         }
         Ok(Planned {
+            hint: reads::around(sql, &fingerprint.body, plan.hint),
             plan,
             literals: fingerprint.literals.into(),
             start,
@@ -172,6 +176,12 @@ impl Planned {
     #[must_use]
     pub fn plan(&self) -> &Arc<Plan> {
         &self.plan
+    }
+
+    /// Where the client's comments want it to be read.
+    #[must_use]
+    pub fn hint(&self) -> ReadHint {
+        self.hint
     }
 
     /// Whether the plan was in the cache.

@@ -13,6 +13,7 @@ mod execute;
 mod failure;
 mod following;
 mod frontend;
+mod instances;
 mod layout;
 mod names;
 mod net;

@@ -26,6 +26,7 @@ pub struct Catalog {
     tables: HashMap<String, Arc<Table>>,
     closed: BTreeMap<String, String>,
     most_slots: u16,
+    read_only_functions: Vec<String>,
 }
 
 /// A table that the manifest names.
@@ -112,6 +113,13 @@ impl Catalog {
     #[must_use]
     pub fn closed(&self, name: &str) -> Option<&str> {
         self.closed.get(name).map(String::as_str)
+    }
+
+    /// Whether the manifest says that a stored function of this name only reads.
+    pub(crate) fn only_reads(&self, function: &str) -> bool {
+        self.read_only_functions
+            .iter()
+            .any(|known| same_name(known, function))
     }
 
     /// Whether any table is closed.

@@ -39,4 +39,4 @@ pub use hash::hash;
 pub use temporal::Moment;
 
 #[cfg(test)]
-mod tests;
+pub(crate) mod tests;

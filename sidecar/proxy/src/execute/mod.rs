@@ -6,6 +6,7 @@ mod info;
 mod local;
 mod made_keys;
 mod observe;
+mod read;
 mod relay;
 mod row_numbers;
 mod run;
@@ -16,5 +17,5 @@ mod union;
 mod writes;
 
 pub(crate) use local::{Cell, number_column, put_table, text_column};
-pub(crate) use relay::{Patch, Relayed, relay};
+pub(crate) use relay::{Patch, Relayed, Withheld, relay};
 pub(crate) use run::Request;
