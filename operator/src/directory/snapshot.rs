@@ -77,7 +77,7 @@ pub(super) fn snapshot(
                 password: secrets.system.sidecar.clone(),
             }),
         },
-        backend_ca: Some(secrets.server_ca.clone()),
+        backend_ca: Some(secrets.servers.ca.clone()),
         agent: match recipient {
             Recipient::Application(_) => None,
             Recipient::Agent(shard) => Some(orders(cluster, secrets, *shard, uid)),
@@ -116,6 +116,7 @@ fn orders(
             fingerprint: layout.fingerprint(),
             document: layout.to_json(),
         },
+        gateway: Some(secrets.servers.gateway.clone()),
     }
 }
 
@@ -123,7 +124,9 @@ fn orders(
 mod tests {
     use super::*;
     use crate::build::SystemPasswords;
+    use crate::certificates::ServerSide;
     use crate::fixtures::shop;
+    use remora_discovery::GatewayCertificate;
 
     fn secrets() -> ClusterSecrets {
         ClusterSecrets {
@@ -134,7 +137,13 @@ mod tests {
             users: [("app", "p"), ("report", "r")]
                 .map(|(name, password)| (name.to_owned(), password.to_owned()))
                 .into(),
-            server_ca: "CA".to_owned(),
+            servers: ServerSide {
+                ca: "CA".to_owned(),
+                gateway: GatewayCertificate {
+                    certificate: "C".to_owned(),
+                    key: "K".to_owned(),
+                },
+            },
         }
     }
 

@@ -29,4 +29,5 @@ pub mod telemetry;
 mod world;
 
 pub use frontend::serve;
+pub use net::ShownCertificate;
 pub use proxy::{Proxy, ProxyError};

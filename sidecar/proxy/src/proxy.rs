@@ -15,7 +15,7 @@ use crate::atomic::Ledger;
 use crate::backend::{BackendError, Login};
 use crate::instances::Servers;
 use crate::layout::{self, LayoutGuard};
-use crate::net::TlsError;
+use crate::net::{ShownCertificate, TlsError};
 use crate::node::Node;
 use crate::sequence::Sequences;
 use crate::session::HOME;
@@ -37,6 +37,8 @@ pub struct Proxy {
     pub snapshots: Arc<Snapshots>,
     /// TLS towards clients.
     pub client_tls: Arc<rustls::ServerConfig>,
+    /// What they are shown.
+    pub shown: Arc<ShownCertificate>,
     /// Texts to plans, with a cache for all sessions.
     pub planner: Planner,
     /// What is counted.
@@ -82,8 +84,11 @@ impl Proxy {
         let servers = Servers::default();
         let none = BTreeMap::new();
         let world = World::new(snapshots.load(), none, &servers, metrics.clone())?;
+        snapshots.adopted(&world.snapshot.backend_tls);
+        let shown = ShownCertificate::self_made()?;
         Ok(Self {
-            client_tls: crate::net::self_made_server_config()?,
+            client_tls: shown.server_config()?,
+            shown,
             planner: Planner::new(PLAN_CACHE),
             metrics,
             world: ArcSwap::from_pointee(world),
@@ -137,6 +142,7 @@ impl Proxy {
     /// Puts another world into force.
     pub(crate) fn put_world(&self, world: World) {
         self.servers.retain(&world.fleets, &self.metrics);
+        self.snapshots.adopted(&world.snapshot.backend_tls);
         self.world.store(Arc::new(world));
         self.worlds.send_replace(());
     }

@@ -2,11 +2,12 @@
 //!
 //! A file or the operator produces it; everything else reads it.
 
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
 use std::sync::Arc;
 
 use arc_swap::ArcSwap;
 use remora_crds::{Credentials, Instance, Role, ShardEndpoints, ShardingClusterSpec, Topology};
+use remora_discovery::{Fingerprint, fingerprints};
 use secrecy::SecretString;
 use tokio::sync::watch;
 
@@ -150,6 +151,8 @@ impl Snapshot {
 pub struct Snapshots {
     current: ArcSwap<Snapshot>,
     changed: watch::Sender<u64>,
+    /// The CAs by which connections to MySQL are verified from now on.
+    trusted: ArcSwap<BTreeSet<Fingerprint>>,
 }
 
 impl Snapshots {
@@ -160,7 +163,24 @@ impl Snapshots {
         Self {
             current: ArcSwap::from_pointee(first),
             changed,
+            trusted: ArcSwap::default(),
         }
+    }
+
+    /// Takes note of what is in force towards MySQL.
+    pub(crate) fn adopted(&self, tls: &BackendTls) {
+        let trusted = match tls {
+            BackendTls::Preferred => BTreeSet::new(),
+            BackendTls::Verified(pem) => fingerprints(pem),
+        };
+        self.trusted.store(Arc::new(trusted));
+    }
+
+    /// The CAs by which connections to MySQL are verified from now on; none, where any
+    /// certificate is taken, or nothing is in force yet.
+    #[must_use]
+    pub fn trusted(&self) -> Arc<BTreeSet<Fingerprint>> {
+        self.trusted.load_full()
     }
 
     /// The current snapshot.
