@@ -195,8 +195,16 @@ async fn mysqld_and_gateway_change_their_certificates_under_their_clients() -> R
     });
     told.await?;
     let mut client = verified(gateway, &new.pem).await?;
-    let one: Option<u8> = client.query_first("SELECT 1").await?;
+    let one: Option<u8> = client.query_first("SELECT 1 FROM DUAL").await?;
     ensure!(one == Some(1));
+
+    // A server that shows a certificate of the old CA is an impostor now.
+    let (certificate, key) = old.issue(5)?;
+    put(&it.mounted, &certificate, &key, &new.pem)?;
+    it.serves(&certificate).await?;
+    let mut client = verified(gateway, &new.pem).await?;
+    let refused = client.query_drop("CREATE TABLE shop.t (id INT)").await;
+    ensure!(refused.is_err(), "the sidecar took a server of the old CA");
     Ok(())
 }
 

@@ -24,6 +24,8 @@ use crate::watched::Watched;
 const READ: Duration = Duration::from_secs(5);
 /// How often the leader looks at pods while something waits for them.
 const BUSY: Duration = Duration::from_secs(3);
+/// How often while a cluster's certificates have yet to come into force.
+const CALM: Duration = Duration::from_secs(10);
 /// How often otherwise.
 const IDLE: Duration = Duration::from_secs(60);
 /// How many of those that are waited for are named.
@@ -111,6 +113,9 @@ impl Keeper {
             let asked = async {
                 let mut waited = Duration::ZERO;
                 while waited < rest && !self.trust.state().requested() {
+                    if waited >= CALM && self.trust.has_unsettled() {
+                        break;
+                    }
                     tokio::time::sleep(BUSY).await;
                     waited += BUSY;
                 }
@@ -134,6 +139,7 @@ impl Keeper {
             self.phase = state.phase();
             self.since = Instant::now();
         }
+        self.trust.forget_all_but(&self.watched.all());
         self.look().await?;
         let waiting = self.waiting(&state).await?;
         let situation = Situation {
@@ -152,8 +158,11 @@ impl Keeper {
             return Ok(BUSY);
         }
         self.say(&state, metadata, &waiting).await?;
-        let idle = self.phase == Phase::Settled && waiting.is_empty();
-        Ok(if idle { IDLE } else { BUSY })
+        Ok(match self.phase {
+            Phase::Settled if waiting.is_empty() => IDLE,
+            Phase::Settled => CALM,
+            Phase::Distributing | Phase::Issuing => BUSY,
+        })
     }
 
     /// Gives applications' pods the CAs to trust, and sees who trusts what.

@@ -162,6 +162,19 @@ impl Trust {
             .is_some_and(|known| known.settled && self.is_of_issuer(known))
     }
 
+    /// Whether some cluster's certificates have yet to come into force.
+    #[must_use]
+    pub(super) fn has_unsettled(&self) -> bool {
+        let all = self.progress.lock().unwrap_or_else(PoisonError::into_inner);
+        all.values().any(|known| !known.settled)
+    }
+
+    /// Forgets clusters that are gone.
+    pub(super) fn forget_all_but(&self, clusters: &[Names]) {
+        let mut all = self.progress.lock().unwrap_or_else(PoisonError::into_inner);
+        all.retain(|names, _| clusters.contains(names));
+    }
+
     fn is_of_issuer(&self, known: &Progress) -> bool {
         let state = self.state.borrow();
         known.issuer == *state.issuer.fingerprint() && known.bundle == state.bundle()
