@@ -199,8 +199,9 @@ async fn mysqld_and_gateway_change_their_certificates_under_their_clients() -> R
     ensure!(one == Some(1));
 
     // A server that shows a certificate of the old CA is an impostor now.
+    // It must trust that CA itself, or mysqld would not take its own certificate.
     let (certificate, key) = old.issue(5)?;
-    put(&it.mounted, &certificate, &key, &new.pem)?;
+    put(&it.mounted, &certificate, &key, &old.pem)?;
     it.serves(&certificate).await?;
     let mut client = verified(gateway, &new.pem).await?;
     let refused = client.query_drop("CREATE TABLE shop.t (id INT)").await;
