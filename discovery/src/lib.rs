@@ -16,10 +16,13 @@ mod snapshot;
 pub use client::{Client, ClientConfig};
 pub use epochs::{EpochGuard, StaleEpoch};
 pub use file::SnapshotFile;
-pub use health::{AgentHealth, Health};
+pub use health::{AgentHealth, Health, ReplicationHealth, ServerData};
 pub use proto::Role;
 pub use server::{Directory, Refusal, Report, Snapshots, WatchedCluster, serve};
-pub use snapshot::{Account, AgentOrders, Identity, LayoutOrder, MalformedSnapshot, Snapshot};
+pub use snapshot::{
+    Account, AgentOrders, Identity, LayoutOrder, MalformedSnapshot, Part, ReplicationOrder,
+    Snapshot,
+};
 
 /// The audience of the tokens that sidecars present: they open nothing else.
 pub const AUDIENCE: &str = "remora.dev/discovery";

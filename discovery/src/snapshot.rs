@@ -49,6 +49,40 @@ pub struct AgentOrders {
     pub accounts: Vec<Account>,
     /// What the shard's row in `remora.layout` says.
     pub layout: LayoutOrder,
+    /// What the server is among its shard's instances; `None`: its only one, of an operator that
+    /// knows no replicas.
+    pub replication: Option<ReplicationOrder>,
+}
+
+/// What a server is among its shard's instances.
+#[derive(Clone, Debug, PartialEq)]
+pub struct ReplicationOrder {
+    /// Its number; 0 is the primary for as long as nothing is promoted.
+    pub ordinal: u8,
+    /// What it is for.
+    pub part: Part,
+    /// The account by which replicas come to the primary.
+    pub account: Credentials,
+}
+
+/// What a server is for.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub enum Part {
+    /// It takes writes.
+    Primary {
+        /// Whether it may begin with an empty server. Where the shard held rows it may not: an
+        /// empty one has lost them.
+        may_begin: bool,
+        /// How many replicas acknowledge a commit before the client hears of it; 0: none.
+        acknowledgements: u8,
+    },
+    /// It follows the primary there.
+    Replica {
+        /// The primary's host name.
+        host: String,
+        /// Its port.
+        port: u16,
+    },
 }
 
 /// An account of a MySQL server.
@@ -64,6 +98,8 @@ pub struct Account {
     pub grants: Vec<String>,
     /// Each stands between `REVOKE` and `FROM`.
     pub revokes: Vec<String>,
+    /// It logs in by TLS alone.
+    pub require_ssl: bool,
 }
 
 impl fmt::Debug for Account {
@@ -182,6 +218,7 @@ fn orders_out(orders: &AgentOrders) -> proto::AgentOrders {
         host: account.host.clone(),
         grants: account.grants.clone(),
         revokes: account.revokes.clone(),
+        require_ssl: account.require_ssl,
     };
     proto::AgentOrders {
         shard: orders.shard.into(),
@@ -191,6 +228,31 @@ fn orders_out(orders: &AgentOrders) -> proto::AgentOrders {
             fingerprint: orders.layout.fingerprint.clone(),
             document: orders.layout.document.clone(),
         }),
+        replication: orders.replication.as_ref().map(replication_out),
+    }
+}
+
+fn replication_out(order: &ReplicationOrder) -> proto::ReplicationOrder {
+    let common = proto::ReplicationOrder {
+        ordinal: order.ordinal.into(),
+        account: Some(credentials_out(&order.account)),
+        ..proto::ReplicationOrder::default()
+    };
+    match &order.part {
+        Part::Primary {
+            may_begin,
+            acknowledgements,
+        } => proto::ReplicationOrder {
+            primary: true,
+            may_begin: *may_begin,
+            acknowledgements: (*acknowledgements).into(),
+            ..common
+        },
+        Part::Replica { host, port } => proto::ReplicationOrder {
+            source_host: host.clone(),
+            source_port: (*port).into(),
+            ..common
+        },
     }
 }
 
@@ -265,6 +327,7 @@ fn orders_in(orders: proto::AgentOrders) -> Result<AgentOrders, MalformedSnapsho
         host: account.host,
         grants: account.grants,
         revokes: account.revokes,
+        require_ssl: account.require_ssl,
     };
     let layout = orders.layout.unwrap_or_default();
     Ok(AgentOrders {
@@ -275,10 +338,30 @@ fn orders_in(orders: proto::AgentOrders) -> Result<AgentOrders, MalformedSnapsho
             fingerprint: layout.fingerprint,
             document: layout.document,
         },
+        replication: orders.replication.map(replication_in).transpose()?,
     })
 }
 
-fn narrow(number: u32, field: &'static str) -> Result<u16, MalformedSnapshot> {
+fn replication_in(order: proto::ReplicationOrder) -> Result<ReplicationOrder, MalformedSnapshot> {
+    let part = if order.primary {
+        Part::Primary {
+            may_begin: order.may_begin,
+            acknowledgements: narrow(order.acknowledgements, "agent.replication.acknowledgements")?,
+        }
+    } else {
+        Part::Replica {
+            host: order.source_host,
+            port: narrow(order.source_port, "agent.replication.sourcePort")?,
+        }
+    };
+    Ok(ReplicationOrder {
+        ordinal: narrow(order.ordinal, "agent.replication.ordinal")?,
+        part,
+        account: credentials_in(order.account.unwrap_or_default()),
+    })
+}
+
+fn narrow<T: TryFrom<u32>>(number: u32, field: &'static str) -> Result<T, MalformedSnapshot> {
     number
         .try_into()
         .map_err(|_| MalformedSnapshot::Range { field })
@@ -309,6 +392,15 @@ pub(crate) mod tests {
             host: "%".to_owned(),
             grants: vec!["SELECT ON *.*".to_owned()],
             revokes: vec!["SELECT ON `remora`.*".to_owned()],
+            require_ssl: true,
+        };
+        let replication = ReplicationOrder {
+            ordinal: 1,
+            part: Part::Replica {
+                host: "shop-1-0.shop-1.default.svc".to_owned(),
+                port: 3307,
+            },
+            account: credentials("remora_repl"),
         };
         Snapshot {
             identity: Identity {
@@ -342,6 +434,7 @@ pub(crate) mod tests {
                     fingerprint: layout.fingerprint(),
                     document: layout.to_json(),
                 },
+                replication: Some(replication),
             }),
             spec: cluster.spec,
         }
@@ -355,6 +448,18 @@ pub(crate) mod tests {
             Snapshot::from_bytes(&snapshot.to_bytes()).unwrap(),
             snapshot
         );
+        let mut primary = shop(7);
+        if let Some(order) = primary.agent.as_mut().and_then(|a| a.replication.as_mut()) {
+            order.ordinal = 0;
+            order.part = Part::Primary {
+                may_begin: true,
+                acknowledgements: 2,
+            };
+        }
+        assert_eq!(Snapshot::from_bytes(&primary.to_bytes()).unwrap(), primary);
+        let mut alone = shop(7);
+        alone.agent.as_mut().unwrap().replication = None;
+        assert_eq!(Snapshot::from_bytes(&alone.to_bytes()).unwrap(), alone);
     }
 
     #[test]

@@ -9,6 +9,8 @@ use super::{Backend, BackendError};
 pub struct Table {
     /// The columns' types.
     pub kinds: Vec<ColumnType>,
+    /// The columns' names.
+    pub names: Vec<String>,
     /// Text values.
     pub rows: Vec<Row>,
 }
@@ -25,6 +27,15 @@ impl Table {
         value
             .map(|v| String::from_utf8_lossy(v).into_owned())
             .unwrap_or_default()
+    }
+
+    /// The value of the column with this name in the first row; `None` if there is no row, no
+    /// such column, or NULL.
+    #[must_use]
+    pub fn named(&self, name: &str) -> Option<String> {
+        let column = self.names.iter().position(|known| known == name)?;
+        let value = self.rows.first()?.get(column)?.as_ref()?;
+        Some(String::from_utf8_lossy(value).into_owned())
     }
 
     /// Whether a column of the first row is NULL.
@@ -76,7 +87,10 @@ impl Backend {
                     Ok(())
                 }
                 Event::Column => {
-                    table.kinds.push(ColumnDef::decode(payload)?.kind);
+                    let column = ColumnDef::decode(payload)?;
+                    table.kinds.push(column.kind);
+                    let name = String::from_utf8_lossy(column.name).into_owned();
+                    table.names.push(name);
                     Ok(())
                 }
                 Event::Err => {

@@ -196,6 +196,7 @@ mod tests {
         let row = values.map(|v| v.map(|v| v.as_bytes().to_vec())).to_vec();
         Table {
             kinds: vec![kind],
+            names: Vec::new(),
             rows: vec![row],
         }
     }
