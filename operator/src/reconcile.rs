@@ -363,10 +363,11 @@ fn event(cluster: &ShardingCluster, finding: &Finding) -> Option<Event> {
     let served = held(ConditionType::Available);
     let degraded = held(ConditionType::Degraded);
     let type_ = match (finding.type_, finding.holds) {
-        (ConditionType::Accepted, Some(false)) => EventType::Warning,
+        (ConditionType::Accepted, Some(false)) | (ConditionType::Degraded, Some(true)) => {
+            EventType::Warning
+        }
         (ConditionType::Available, Some(false)) if served => EventType::Warning,
         (ConditionType::Available, Some(true)) => EventType::Normal,
-        (ConditionType::Degraded, Some(true)) => EventType::Warning,
         (ConditionType::Degraded, Some(false)) if degraded => EventType::Normal,
         (ConditionType::Progressing, Some(true)) if finding.reason == "Failing" => {
             EventType::Warning

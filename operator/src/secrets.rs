@@ -5,6 +5,7 @@
 
 use std::collections::BTreeMap;
 
+use k8s_openapi::ByteString;
 use k8s_openapi::api::core::v1::Secret;
 use kube::api::{Api, Patch, PatchParams, PostParams};
 use kube::{Client, ResourceExt};
@@ -181,7 +182,7 @@ async fn complete(secrets: &Api<Secret>, secret: &Secret) -> Result<Secret, Secr
     let name = secret.name_any();
     let patch = json!({
         "metadata": { "resourceVersion": secret.metadata.resource_version },
-        "stringData": { REPLICATION_KEY: random() },
+        "data": { REPLICATION_KEY: ByteString(random().into_bytes()) },
     });
     secrets
         .patch(&name, &PatchParams::default(), &Patch::Merge(patch))

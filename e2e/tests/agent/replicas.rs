@@ -131,6 +131,35 @@ async fn a_replica_is_copied_follows_and_acknowledges() -> Result<()> {
 }
 
 #[tokio::test]
+async fn a_commit_whose_acknowledgement_was_lost_is_helped_on() -> Result<()> {
+    let tls = Tls::new()?;
+    let (first, mut second) = pair(&tls).await?;
+    insert(&first, 1).await?;
+    second.kill_agent()?;
+    let mut agent = second.agent().await?;
+    for sql in [
+        "STOP REPLICA",
+        "SET GLOBAL rpl_semi_sync_replica_enabled = OFF",
+        "START REPLICA",
+    ] {
+        agent.query_drop(sql).await?;
+    }
+    let mut app = app(&first).await?;
+    let commit = async {
+        app.query_drop("INSERT INTO shop.t VALUES (2)").await?;
+        Ok::<_, anyhow::Error>(())
+    };
+    let mut commit = std::pin::pin!(commit);
+    let early = tokio::time::timeout(Duration::from_secs(2), &mut commit).await;
+    ensure!(early.is_err(), "nobody acknowledged it: {early:?}");
+    has(&second, 2).await?;
+    second.start_agent()?;
+    tokio::time::timeout(Duration::from_secs(20), commit)
+        .await
+        .context("the commit still waits")?
+}
+
+#[tokio::test]
 async fn a_replica_with_transactions_of_its_own_is_told_of_and_left_as_it_is() -> Result<()> {
     let tls = Tls::new()?;
     let (first, mut second) = pair(&tls).await?;

@@ -92,7 +92,7 @@ fn commits_wait_for_a_replica_only_once_it_follows() {
     let cluster = of(2);
     let mut seen = settled(&cluster);
     change(seen.agents.get_mut(&id(0, 1)), |replica| {
-        replica.cloning = true
+        replica.cloning = true;
     });
     let verdict = decide(&cluster, &seen);
     let shard = &verdict.status.shards[0];
@@ -165,7 +165,7 @@ fn an_errant_replica_is_named_and_never_read() {
     let cluster = serving(3);
     let mut seen = settled(&cluster);
     change(seen.agents.get_mut(&id(0, 2)), |replica| {
-        "e:1".clone_into(&mut replica.errant)
+        "e:1".clone_into(&mut replica.errant);
     });
     let verdict = decide(&cluster, &seen);
     assert_eq!(verdict.status.shards[0].replicas, [1]);
@@ -191,7 +191,7 @@ fn a_replica_that_lost_its_rows_leaves_the_topology_until_it_follows_again() {
     seen.agents.get_mut(&id(0, 1)).unwrap().data = ServerData::Empty;
     assert_eq!(decide(&cluster, &seen).status.shards[0].replicas, [0; 0]);
     change(seen.agents.get_mut(&id(0, 1)), |replica| {
-        replica.cloning = true
+        replica.cloning = true;
     });
     let verdict = decide(&cluster, &seen);
     assert_eq!(verdict.status.shards[0].replicas, [0; 0]);

@@ -180,7 +180,7 @@ fn help(looks: u32, waits: Waits, wanted: u8, copies: u32) -> Help {
     let connected = waits.clients >= u32::from(wanted);
     match looks {
         DEADLOCKED.. if !connected && copies > 0 => Help::Restart,
-        STUCK.. if connected && looks % STUCK == 0 => Help::Nudge,
+        STUCK.. if connected && looks.is_multiple_of(STUCK) => Help::Nudge,
         _ => Help::None,
     }
 }
