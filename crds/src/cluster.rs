@@ -5,6 +5,7 @@ mod amount;
 mod later;
 mod mysql;
 mod reads;
+mod replication;
 mod resilience;
 mod sidecar;
 mod span;
@@ -20,9 +21,10 @@ pub use amount::Amount;
 pub use later::Later;
 pub use mysql::{Mysql, RESERVED_OPTIONS, Resources, Storage};
 pub use reads::{Balancing, Consistency, Reads};
+pub use replication::{Durability, Replication};
 pub use resilience::{CircuitBreaker, Resilience, RetryBudget};
 pub use sidecar::Sidecar;
-pub use status::{ConditionType, Images, ShardStatus, ShardingClusterStatus};
+pub use status::{ConditionType, Images, ShardData, ShardStatus, ShardingClusterStatus};
 pub use table::{Algorithm, GeneratedKey, GeneratedKeyKind, HashAlgorithm, Sharding, Table};
 pub use transactions::{CrossShard, Transactions};
 
@@ -51,6 +53,7 @@ pub const MAX_CLUSTER_NAME: usize = 48;
         .message("metadata.name ends in '-' and a number, as the names of another cluster's shards do; choose another name"),
     printcolumn(name = "Shards", type_ = "integer", json_path = ".spec.shards", description = "Shards in the manifest"),
     printcolumn(name = "Ready", type_ = "integer", json_path = ".status.readyShards", description = "Shards whose primary serves"),
+    printcolumn(name = "Replicas", type_ = "integer", json_path = ".status.readyReplicas", description = "Replicas that follow their primary"),
     printcolumn(name = "Available", type_ = "string", json_path = r#".status.conditions[?(@.type=="Available")].status"#, description = "Every shard serves"),
     printcolumn(name = "Status", type_ = "string", json_path = r#".status.conditions[?(@.type=="Progressing")].reason"#, description = "What the operator is doing"),
     printcolumn(name = "Epoch", type_ = "integer", json_path = ".status.epoch", description = "Orders primaries", priority = 1),
@@ -68,10 +71,7 @@ pub const MAX_CLUSTER_NAME: usize = 48;
         .field_path(".access"),
     validation = Rule::new("!has(self.encryption)")
         .message("spec.encryption: this version does not encrypt columns yet; remove the field")
-        .field_path(".encryption"),
-    validation = Rule::new("!has(self.replication)")
-        .message("spec.replication: this version has one instance for each shard and no replication yet; remove the field")
-        .field_path(".replication")
+        .field_path(".encryption")
 )]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct ShardingClusterSpec {
@@ -80,12 +80,10 @@ pub struct ShardingClusterSpec {
     #[x_kube(validation = Rule::new("self == oldSelf")
         .message("spec.shards cannot change until resharding exists: rows would be looked for where they are not; set it back, or create a new ShardingCluster"))]
     pub shards: u16,
-    /// MySQL instances of each shard: one primary, the rest replicas. This version has no
-    /// replicas, so it is 1.
+    /// MySQL instances of each shard: one primary, the rest replicas that hold the same rows. It
+    /// may grow and shrink; the replicas that were added last go first, and their volumes stay.
     #[serde(default = "one")]
     #[schemars(range(min = 1, max = 9))]
-    #[x_kube(validation = Rule::new("self == 1")
-        .message("spec.instancesPerShard must be 1: this version has no replicas yet"))]
     pub instances_per_shard: u8,
     /// The MySQL servers: image, storage, resources, options.
     #[serde(default)]
@@ -136,10 +134,9 @@ pub struct ShardingClusterSpec {
     /// Transactions over several shards.
     #[serde(default)]
     pub transactions: Transactions,
-    /// Durability of replication. Refused: a later version brings it.
+    /// What a commit waits for where a shard has replicas.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    #[schemars(schema_with = "later::object")]
-    pub replication: Option<Later>,
+    pub replication: Option<Replication>,
 }
 
 fn one() -> u8 {
@@ -162,5 +159,30 @@ impl ShardingClusterSpec {
             other.sharding.as_ref()?.tables_per_shard
         };
         sharding.tables_per_shard.or_else(inherited).unwrap_or(1)
+    }
+
+    /// Replicas of each shard.
+    #[must_use]
+    pub fn replicas(&self) -> u8 {
+        self.instances_per_shard.saturating_sub(1)
+    }
+
+    /// What happens while too few replicas follow; `None`: a shard has none.
+    #[must_use]
+    pub fn durability(&self) -> Option<Durability> {
+        let by_default = match self.instances_per_shard {
+            0 | 1 => return None,
+            2 => Durability::Preferred,
+            _ => Durability::Required,
+        };
+        let chosen = self.replication.as_ref().and_then(|r| r.durability);
+        Some(chosen.unwrap_or(by_default))
+    }
+
+    /// How many replicas acknowledge a commit when enough follow: half of all, rounded up. Of N
+    /// replicas, any N + 1 less that number hold every commit that was acknowledged.
+    #[must_use]
+    pub fn acknowledgements(&self) -> u8 {
+        self.replicas().div_ceil(2)
     }
 }

@@ -58,9 +58,9 @@ pub fn validate(spec: &ShardingClusterSpec) -> Vec<FieldError> {
         "must be from 1 to 256",
     );
     errors.unless(
-        spec.instances_per_shard == 1,
+        (1..=9).contains(&spec.instances_per_shard),
         "spec.instancesPerShard",
-        "must be 1: this version has no replicas yet",
+        "must be from 1 to 9",
     );
     names::database(&spec.database, &mut errors);
     later_fields(spec, &mut errors);
@@ -73,13 +73,12 @@ pub fn validate(spec: &ShardingClusterSpec) -> Vec<FieldError> {
 }
 
 fn later_fields(spec: &ShardingClusterSpec, errors: &mut Errors) {
-    let fields: [(&Option<Later>, &str, &str); 3] = [
+    let fields: [(&Option<Later>, &str, &str); 2] = [
         (
             &spec.encryption,
             "spec.encryption",
             "does not encrypt columns",
         ),
-        (&spec.replication, "spec.replication", "has no replication"),
         (
             &spec.sidecar.backend_connections,
             "spec.sidecar.backendConnections",
@@ -115,7 +114,9 @@ fn mysql(spec: &ShardingClusterSpec, errors: &mut Errors) {
         );
         let bare = name.strip_prefix("loose_").unwrap_or(name);
         let bare = bare.strip_prefix("skip_").map_or(bare, |rest| match rest {
-            "grant_tables" | "name_resolve" | "networking" => bare,
+            "grant_tables" | "name_resolve" | "networking" | "replica_start" | "slave_start" => {
+                bare
+            }
             _ => rest,
         });
         errors.unless(

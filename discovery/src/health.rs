@@ -35,6 +35,102 @@ pub struct AgentHealth {
     /// The fingerprint of the ordered layout of which `refused_layout` speaks; empty: none was
     /// compared with the rows yet.
     pub judged_layout: String,
+    /// Whether the server holds rows.
+    pub data: ServerData,
+    /// Its part in replication; `None` from an agent that knows no replicas.
+    pub replication: Option<ReplicationHealth>,
+}
+
+/// Whether a server holds rows.
+#[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
+pub enum ServerData {
+    /// Not looked at yet.
+    #[default]
+    Unknown,
+    /// It was just initialised: it has no layout row.
+    Empty,
+    /// It has a layout row.
+    Held,
+}
+
+/// A server's part in replication.
+#[derive(Clone, Debug, Default, Eq, PartialEq)]
+pub struct ReplicationHealth {
+    /// Its number among the shard's instances.
+    pub ordinal: u8,
+    /// Whether it was ordered to take writes.
+    pub primary: bool,
+    /// MySQL's own identity of the server.
+    pub server_uuid: String,
+    /// A replica's threads both run: it receives and applies what the primary commits.
+    pub following: bool,
+    /// Its data is being replaced by the primary's.
+    pub cloning: bool,
+    /// Transactions that the primary does not have; empty: none. Such a replica follows nobody
+    /// and is not to be read.
+    pub errant: String,
+    /// Primary: how many replicas a commit waits for now.
+    pub acknowledgements: u8,
+}
+
+impl From<&AgentHealth> for proto::AgentHealth {
+    fn from(agent: &AgentHealth) -> Self {
+        let data = match agent.data {
+            ServerData::Unknown => proto::ServerData::Unspecified,
+            ServerData::Empty => proto::ServerData::Empty,
+            ServerData::Held => proto::ServerData::Held,
+        };
+        Self {
+            mysqld: agent.mysqld,
+            bootstrapped: agent.bootstrapped,
+            reason: agent.reason.clone(),
+            least_epoch: agent.least_epoch,
+            refused_layout: agent.refused_layout.clone(),
+            judged_layout: agent.judged_layout.clone(),
+            data: data.into(),
+            replication: agent
+                .replication
+                .as_ref()
+                .map(|replication| proto::ReplicationHealth {
+                    ordinal: replication.ordinal.into(),
+                    primary: replication.primary,
+                    server_uuid: replication.server_uuid.clone(),
+                    following: replication.following,
+                    cloning: replication.cloning,
+                    errant: replication.errant.clone(),
+                    acknowledgements: replication.acknowledgements.into(),
+                }),
+        }
+    }
+}
+
+impl From<proto::AgentHealth> for AgentHealth {
+    fn from(agent: proto::AgentHealth) -> Self {
+        let data = match agent.data() {
+            proto::ServerData::Unspecified => ServerData::Unknown,
+            proto::ServerData::Empty => ServerData::Empty,
+            proto::ServerData::Held => ServerData::Held,
+        };
+        Self {
+            mysqld: agent.mysqld,
+            bootstrapped: agent.bootstrapped,
+            reason: agent.reason,
+            least_epoch: agent.least_epoch,
+            refused_layout: agent.refused_layout,
+            judged_layout: agent.judged_layout,
+            data,
+            replication: agent.replication.map(|replication| ReplicationHealth {
+                // A shard has no more than nine; a number beyond is nobody's.
+                ordinal: replication.ordinal.try_into().unwrap_or(u8::MAX),
+                primary: replication.primary,
+                server_uuid: replication.server_uuid,
+                following: replication.following,
+                cloning: replication.cloning,
+                errant: replication.errant,
+                acknowledgements: replication.acknowledgements.try_into().unwrap_or(u8::MAX),
+            }),
+        }
+    }
 }
 
 impl Health {
@@ -62,14 +158,7 @@ impl Health {
                 })
                 .collect(),
             trust: Some((&self.trust).into()),
-            agent: self.agent.as_ref().map(|agent| proto::AgentHealth {
-                mysqld: agent.mysqld,
-                bootstrapped: agent.bootstrapped,
-                reason: agent.reason.clone(),
-                least_epoch: agent.least_epoch,
-                refused_layout: agent.refused_layout.clone(),
-                judged_layout: agent.judged_layout.clone(),
-            }),
+            agent: self.agent.as_ref().map(Into::into),
         }
     }
 }
@@ -90,14 +179,7 @@ impl From<proto::ReportRequest> for Health {
                 .filter_map(|entry| Some((entry.shard.try_into().ok()?, entry.reason)))
                 .collect(),
             trust: report.trust.map(Trust::from).unwrap_or_default(),
-            agent: report.agent.map(|agent| AgentHealth {
-                mysqld: agent.mysqld,
-                bootstrapped: agent.bootstrapped,
-                reason: agent.reason,
-                least_epoch: agent.least_epoch,
-                refused_layout: agent.refused_layout,
-                judged_layout: agent.judged_layout,
-            }),
+            agent: report.agent.map(Into::into),
         }
     }
 }

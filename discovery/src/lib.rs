@@ -17,11 +17,12 @@ mod trust;
 pub use client::{Client, ClientConfig};
 pub use epochs::{EpochGuard, StaleEpoch};
 pub use file::SnapshotFile;
-pub use health::{AgentHealth, Health};
+pub use health::{AgentHealth, Health, ReplicationHealth, ServerData};
 pub use proto::Role;
 pub use server::{Directory, Refusal, Report, Snapshots, WatchedCluster, serve};
 pub use snapshot::{
-    Account, AgentOrders, GatewayCertificate, Identity, LayoutOrder, MalformedSnapshot, Snapshot,
+    Account, AgentOrders, GatewayCertificate, Identity, LayoutOrder, MalformedSnapshot, Part,
+    ReplicationOrder, Snapshot,
 };
 pub use trust::{Fingerprint, ServerTls, Trust, fingerprint, fingerprints};
 

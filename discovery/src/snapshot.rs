@@ -51,6 +51,9 @@ pub struct AgentOrders {
     pub layout: LayoutOrder,
     /// What the gateway in the same pod shows its clients; `None`: it makes its own.
     pub gateway: Option<GatewayCertificate>,
+    /// What the server is among its shard's instances; `None`: its only one, of an operator that
+    /// knows no replicas.
+    pub replication: Option<ReplicationOrder>,
 }
 
 /// A certificate by which clients outside the mesh know a gateway, and its key. Both as PEM.
@@ -68,6 +71,37 @@ impl fmt::Debug for GatewayCertificate {
     }
 }
 
+/// What a server is among its shard's instances.
+#[derive(Clone, Debug, PartialEq)]
+pub struct ReplicationOrder {
+    /// Its number; 0 is the primary for as long as nothing is promoted.
+    pub ordinal: u8,
+    /// What it is for.
+    pub part: Part,
+    /// The account by which replicas come to the primary.
+    pub account: Credentials,
+}
+
+/// What a server is for.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub enum Part {
+    /// It takes writes.
+    Primary {
+        /// Whether it may begin with an empty server. Where the shard held rows it may not: an
+        /// empty one has lost them.
+        may_begin: bool,
+        /// How many replicas acknowledge a commit before the client hears of it; 0: none.
+        acknowledgements: u8,
+    },
+    /// It follows the primary there.
+    Replica {
+        /// The primary's host name.
+        host: String,
+        /// Its port.
+        port: u16,
+    },
+}
+
 /// An account of a MySQL server.
 #[derive(Clone, PartialEq)]
 pub struct Account {
@@ -81,6 +115,8 @@ pub struct Account {
     pub grants: Vec<String>,
     /// Each stands between `REVOKE` and `FROM`.
     pub revokes: Vec<String>,
+    /// It logs in by TLS alone.
+    pub require_ssl: bool,
 }
 
 impl fmt::Debug for Account {
@@ -199,6 +235,7 @@ fn orders_out(orders: &AgentOrders) -> proto::AgentOrders {
         host: account.host.clone(),
         grants: account.grants.clone(),
         revokes: account.revokes.clone(),
+        require_ssl: account.require_ssl,
     };
     proto::AgentOrders {
         shard: orders.shard.into(),
@@ -215,6 +252,31 @@ fn orders_out(orders: &AgentOrders) -> proto::AgentOrders {
                 certificate: gateway.certificate.clone(),
                 key: gateway.key.clone(),
             }),
+        replication: orders.replication.as_ref().map(replication_out),
+    }
+}
+
+fn replication_out(order: &ReplicationOrder) -> proto::ReplicationOrder {
+    let common = proto::ReplicationOrder {
+        ordinal: order.ordinal.into(),
+        account: Some(credentials_out(&order.account)),
+        ..proto::ReplicationOrder::default()
+    };
+    match &order.part {
+        Part::Primary {
+            may_begin,
+            acknowledgements,
+        } => proto::ReplicationOrder {
+            primary: true,
+            may_begin: *may_begin,
+            acknowledgements: (*acknowledgements).into(),
+            ..common
+        },
+        Part::Replica { host, port } => proto::ReplicationOrder {
+            source_host: host.clone(),
+            source_port: (*port).into(),
+            ..common
+        },
     }
 }
 
@@ -289,6 +351,7 @@ fn orders_in(orders: proto::AgentOrders) -> Result<AgentOrders, MalformedSnapsho
         host: account.host,
         grants: account.grants,
         revokes: account.revokes,
+        require_ssl: account.require_ssl,
     };
     let layout = orders.layout.unwrap_or_default();
     Ok(AgentOrders {
@@ -303,10 +366,30 @@ fn orders_in(orders: proto::AgentOrders) -> Result<AgentOrders, MalformedSnapsho
             certificate: gateway.certificate,
             key: gateway.key,
         }),
+        replication: orders.replication.map(replication_in).transpose()?,
     })
 }
 
-fn narrow(number: u32, field: &'static str) -> Result<u16, MalformedSnapshot> {
+fn replication_in(order: proto::ReplicationOrder) -> Result<ReplicationOrder, MalformedSnapshot> {
+    let part = if order.primary {
+        Part::Primary {
+            may_begin: order.may_begin,
+            acknowledgements: narrow(order.acknowledgements, "agent.replication.acknowledgements")?,
+        }
+    } else {
+        Part::Replica {
+            host: order.source_host,
+            port: narrow(order.source_port, "agent.replication.sourcePort")?,
+        }
+    };
+    Ok(ReplicationOrder {
+        ordinal: narrow(order.ordinal, "agent.replication.ordinal")?,
+        part,
+        account: credentials_in(order.account.unwrap_or_default()),
+    })
+}
+
+fn narrow<T: TryFrom<u32>>(number: u32, field: &'static str) -> Result<T, MalformedSnapshot> {
     number
         .try_into()
         .map_err(|_| MalformedSnapshot::Range { field })
@@ -337,6 +420,15 @@ pub(crate) mod tests {
             host: "%".to_owned(),
             grants: vec!["SELECT ON *.*".to_owned()],
             revokes: vec!["SELECT ON `remora`.*".to_owned()],
+            require_ssl: true,
+        };
+        let replication = ReplicationOrder {
+            ordinal: 1,
+            part: Part::Replica {
+                host: "shop-1-0.shop-1.default.svc".to_owned(),
+                port: 3307,
+            },
+            account: credentials("remora_repl"),
         };
         Snapshot {
             identity: Identity {
@@ -374,6 +466,7 @@ pub(crate) mod tests {
                     certificate: "C".to_owned(),
                     key: "K".to_owned(),
                 }),
+                replication: Some(replication),
             }),
             spec: cluster.spec,
         }
@@ -387,6 +480,18 @@ pub(crate) mod tests {
             Snapshot::from_bytes(&snapshot.to_bytes()).unwrap(),
             snapshot
         );
+        let mut primary = shop(7);
+        if let Some(order) = primary.agent.as_mut().and_then(|a| a.replication.as_mut()) {
+            order.ordinal = 0;
+            order.part = Part::Primary {
+                may_begin: true,
+                acknowledgements: 2,
+            };
+        }
+        assert_eq!(Snapshot::from_bytes(&primary.to_bytes()).unwrap(), primary);
+        let mut alone = shop(7);
+        alone.agent.as_mut().unwrap().replication = None;
+        assert_eq!(Snapshot::from_bytes(&alone.to_bytes()).unwrap(), alone);
     }
 
     #[test]

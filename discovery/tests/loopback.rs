@@ -12,8 +12,8 @@ use futures::future::BoxFuture;
 use rcgen::{BasicConstraints, CertificateParams, IsCa, Issuer, KeyPair};
 use remora_crds::{ShardEndpoints, ShardingCluster, Topology, TopologyMetadata};
 use remora_discovery::{
-    AgentHealth, Client, ClientConfig, Directory, Health, Identity, Refusal, Report, Role,
-    Snapshot, SnapshotFile, Snapshots, Trust, WatchedCluster, serve,
+    AgentHealth, Client, ClientConfig, Directory, Health, Identity, Refusal, ReplicationHealth,
+    Report, Role, ServerData, Snapshot, SnapshotFile, Snapshots, Trust, WatchedCluster, serve,
 };
 use tokio::sync::{oneshot, watch};
 use tokio::task::JoinHandle;
@@ -304,6 +304,16 @@ async fn reports_reach_the_leader_when_there_is_one() {
             least_epoch: 4,
             refused_layout: "spec.tables[a]: it is there".to_owned(),
             judged_layout: "f00d".to_owned(),
+            data: ServerData::Held,
+            replication: Some(ReplicationHealth {
+                ordinal: 1,
+                primary: false,
+                server_uuid: "u".to_owned(),
+                following: true,
+                cloning: false,
+                errant: "e:1".to_owned(),
+                acknowledgements: 2,
+            }),
         }),
         trust: Trust {
             operator: ["a".to_owned()].into(),

@@ -19,6 +19,8 @@ pub const AGENT: &str = "remora_agent";
 /// The account of the supervisor's probes, by the Unix socket alone. It may nothing, so it
 /// needs no password.
 pub const PROBE: &str = "remora_probe";
+/// The account by which replicas come to their primary. It never leaves MySQL pods.
+pub const REPLICATION: &str = "remora_repl";
 
 /// What an application does with its data on one server of its own. Nothing administrative:
 /// no FILE, PROCESS, RELOAD, SUPER or CREATE USER.
@@ -44,6 +46,7 @@ pub fn accounts<'a>(
         host: host.to_owned(),
         grants,
         revokes: Vec::new(),
+        require_ssl: false,
     };
     let everything = ["ALL ON *.*", "GRANT OPTION ON *.*"].map(str::to_owned);
     let mut accounts = vec![
@@ -55,6 +58,14 @@ pub fn accounts<'a>(
             ..own(SIDECAR, "%", &system.sidecar, of_sidecar(spec))
         },
     ];
+    if spec.replicas() > 0 {
+        // To receive the binary log, and to be copied from.
+        let grants = vec!["REPLICATION SLAVE, BACKUP_ADMIN ON *.*".to_owned()];
+        accounts.push(Account {
+            require_ssl: true,
+            ..own(REPLICATION, "%", &system.replication, grants)
+        });
+    }
     accounts.extend(users.into_iter().map(|(name, password)| {
         Account {
             name: name.to_owned(),
@@ -70,6 +81,7 @@ pub fn accounts<'a>(
                 .into_iter()
                 .chain([format!("{CHANGES} ON `sys`.*")])
                 .collect(),
+            require_ssl: false,
         }
     }));
     accounts
@@ -117,8 +129,11 @@ mod tests {
         let system = SystemPasswords {
             sidecar: "s".to_owned(),
             agent: "a".to_owned(),
+            replication: "r".to_owned(),
         };
-        let listed: Vec<_> = accounts(&shop().spec, &system, [("app", "p")])
+        let mut spec = shop().spec;
+        spec.instances_per_shard = 2;
+        let listed: Vec<_> = accounts(&spec, &system, [("app", "p")])
             .iter()
             .flat_map(|account| {
                 let name = format!("{}@{}", account.name, account.host);

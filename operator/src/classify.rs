@@ -1,21 +1,25 @@
 //! From what is wanted and what is there to what to do: a pure function.
 
+mod findings;
+mod restarts;
+mod shards;
+
 use std::collections::BTreeSet;
 
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Condition;
 use k8s_openapi::jiff::Timestamp;
 use remora_crds::{
-    ConditionType, FieldError, Images, LayoutDocument, ShardStatus, ShardingCluster,
-    ShardingClusterStatus,
+    ConditionType, FieldError, Images, LayoutDocument, ShardingCluster, ShardingClusterStatus,
 };
 
 use crate::build::{self, Kind, Object, ObjectKey};
-use crate::conditions::{self, Finding, shorten};
-use crate::names::Names;
-use crate::observe::{Observations, PodView};
+use crate::conditions::{self, Finding};
+use crate::names::{InstanceId, Names};
+use crate::observe::Observations;
+use shards::Shard;
 
-/// A status holds up to 256 shards, and etcd is no place for stories.
-const LONGEST_REASON: usize = 200;
+/// The reason of `Progressing` while a primary that serves is announced and replaced.
+pub(crate) use restarts::PRIMARY as RESTARTING_PRIMARY;
 
 /// Why a manifest that makes no sense is not accepted.
 pub(crate) const INVALID: &str = "Invalid";
@@ -104,20 +108,26 @@ pub fn classify(wanted: Wanted<'_>, seen: &Observations, now: Timestamp) -> Verd
     let names = build::names(cluster);
     let before = cluster.status.clone().unwrap_or_default();
     let shards: Vec<_> = (0..cluster.spec.shards)
-        .map(|shard| shard_status(&names, &before, seen, shard))
+        .map(|shard| Shard::of(&cluster.spec, &names, &before, seen, shard))
         .collect();
     let mut actions = applies(wanted, seen);
     actions.extend(garbage(&names, wanted.objects, seen));
-    let restart = pods(wanted, seen, &shards, &mut actions);
+    actions.extend(restarts::sidecars(wanted, seen));
+    let restart = restarts::next(wanted, seen, &shards);
+    actions.extend(restart.iter().filter_map(|r| r.action(&before.conditions)));
 
     let mut status = ShardingClusterStatus {
         layout: Some(LayoutDocument::of(&cluster.spec).fingerprint()),
         ready_shards: shards
             .iter()
-            .filter(|shard| shard.ready)
+            .filter(|shard| shard.status.ready)
             .count()
             .try_into()
             .unwrap_or(u16::MAX),
+        ready_replicas: shards
+            .iter()
+            .map(|shard| u16::from(shard.status.ready_replicas))
+            .fold(0, u16::saturating_add),
         // An agent may hold a higher epoch: that of a cluster before, whose volumes these are.
         epoch: seen
             .agents
@@ -125,14 +135,14 @@ pub fn classify(wanted: Wanted<'_>, seen: &Observations, now: Timestamp) -> Verd
             .map(|agent| agent.least_epoch)
             .fold(before.epoch, u64::max),
         images: Some(wanted.images.clone()),
-        shards,
+        shards: shards.iter().map(|shard| shard.status.clone()).collect(),
         ..before
     };
     let wanted_layout = status.layout.as_deref().unwrap_or_default();
     let accepted = accepted(&status.conditions, seen, wanted_layout);
     let findings = accepted
         .into_iter()
-        .chain(findings(&status, restart.as_deref()))
+        .chain(findings::findings(&shards, restart.as_ref()))
         .collect();
     let changed = settle(cluster, &mut status, findings, now);
     Verdict {
@@ -183,97 +193,6 @@ fn garbage(names: &Names, objects: &[Object], seen: &Observations) -> Vec<Action
         .collect()
 }
 
-/// Sidecars are patched in place. A pod is replaced when the manifest asks for another one,
-/// one pod at a time, while all other shards serve. Gives the pod that is being replaced.
-fn pods(
-    wanted: Wanted<'_>,
-    seen: &Observations,
-    shards: &[ShardStatus],
-    actions: &mut Vec<Action>,
-) -> Option<String> {
-    let pod_spec = build::pod_spec_hash(wanted.cluster, wanted.images);
-    for pod in seen.pods.values().filter(|pod| !pod.ending) {
-        if pod.pod_spec == pod_spec && pod.sidecar_image != wanted.images.sidecar {
-            actions.push(Action::PatchSidecar {
-                pod: pod.name.clone(),
-                image: wanted.images.sidecar.clone(),
-            });
-        }
-    }
-    let outdated = |pod: &PodView| pod.pod_spec != pod_spec;
-    if let Some(ending) = seen.pods.values().find(|pod| pod.ending) {
-        return Some(ending.name.clone());
-    }
-    // A pod that does not serve is replaced first: it may be the old manifest that ails it.
-    let ready = |shard: u16| {
-        shards
-            .iter()
-            .any(|status| status.index == shard && status.ready)
-    };
-    let mut candidates: Vec<_> = seen.pods.iter().filter(|(_, pod)| outdated(pod)).collect();
-    candidates.sort_by_key(|(shard, _)| ready(**shard));
-    let (shard, pod) = candidates.first()?;
-    let others_serve = shards
-        .iter()
-        .all(|status| status.index == **shard || status.ready);
-    if others_serve || !ready(**shard) {
-        actions.push(Action::Evict {
-            pod: pod.name.clone(),
-        });
-    }
-    Some(pod.name.clone())
-}
-
-fn shard_status(
-    names: &Names,
-    before: &ShardingClusterStatus,
-    seen: &Observations,
-    shard: u16,
-) -> ShardStatus {
-    let was = before.shards.iter().find(|status| status.index == shard);
-    let primary = was.map(|status| status.primary.clone()).unwrap_or_default();
-    match trouble(was, seen, shard) {
-        Some(reason) => ShardStatus {
-            index: shard,
-            primary,
-            ready: false,
-            reason,
-        },
-        None => ShardStatus {
-            index: shard,
-            primary: names.pod(shard),
-            ready: true,
-            reason: String::new(),
-        },
-    }
-}
-
-/// Why a shard does not serve, in a few words; `None` if it does.
-fn trouble(was: Option<&ShardStatus>, seen: &Observations, shard: u16) -> Option<String> {
-    let mut reason = match (seen.pods.get(&shard), seen.agents.get(&shard)) {
-        (None, _) => "its pod does not exist".to_owned(),
-        (Some(pod), _) if pod.ending => format!("pod {} is being replaced", pod.name),
-        (Some(pod), _) if !pod.ready && pod.trouble.is_some() => {
-            pod.trouble.clone().unwrap_or_default()
-        }
-        (Some(pod), _) if !pod.ready => format!("pod {} is not ready", pod.name),
-        // A new leader has heard no agent yet: what was known holds for as long as the pod is ready.
-        (Some(_), None) if !seen.heeds_silence && was.is_some_and(|status| status.ready) => {
-            return None;
-        }
-        // The kubelet may find a pod ready that nobody else reaches.
-        (Some(_), None) if was.is_some_and(|status| !status.primary.is_empty()) => {
-            "its agent no longer reports".to_owned()
-        }
-        (Some(_), None) => "its agent has not reported yet".to_owned(),
-        (Some(_), Some(agent)) if !agent.mysqld => "mysqld does not answer its agent".to_owned(),
-        (Some(_), Some(agent)) if !agent.bootstrapped => agent.reason.clone(),
-        (Some(_), Some(_)) => return None,
-    };
-    shorten(&mut reason, LONGEST_REASON);
-    Some(reason)
-}
-
 /// What of the manifest's layout the rows forbid, as the agents report it. Their shards go on
 /// with the layout that they have.
 fn refused(seen: &Observations) -> String {
@@ -297,7 +216,7 @@ fn accepted(before: &[Condition], seen: &Observations, layout: &str) -> Option<F
             message,
         })
     };
-    let home = seen.agents.get(&0);
+    let home = seen.agents.get(&InstanceId::primary(0));
     if home.is_none_or(|agent| agent.judged_layout != layout) {
         let is = |held: &Condition| held.type_ == ConditionType::Accepted.name();
         // What was invalid no longer is.
@@ -316,54 +235,6 @@ fn accepted(before: &[Condition], seen: &Observations, layout: &str) -> Option<F
     }
     let message = format!("{refused}; until then the tables stay as they were");
     finding(Some(false), "RowsInTheWay", message)
-}
-
-fn findings(status: &ShardingClusterStatus, restart: Option<&str>) -> Vec<Finding> {
-    let down: Vec<_> = status.shards.iter().filter(|shard| !shard.ready).collect();
-    let text = |shards: &[&ShardStatus]| {
-        let shards = shards
-            .iter()
-            .map(|shard| format!("shard {}: {}", shard.index, shard.reason));
-        shards.collect::<Vec<_>>().join("; ")
-    };
-    // A shard that never served is not degraded, it is on its way.
-    let (lost, fresh): (Vec<_>, Vec<_>) = down.iter().partition(|shard| !shard.primary.is_empty());
-    let progressing = match (restart, fresh.is_empty()) {
-        (Some(pod), _) => (true, "Restarting", format!("replacing pod {pod}")),
-        (None, false) => (true, "Creating", text(&fresh)),
-        (None, true) => (false, "UpToDate", "nothing to change".to_owned()),
-    };
-    let all = "every shard serves".to_owned();
-    let some = |holds: bool, reason: (&'static str, &'static str)| {
-        if holds { reason.0 } else { reason.1 }
-    };
-    vec![
-        Finding {
-            type_: ConditionType::Available,
-            holds: Some(down.is_empty()),
-            reason: some(down.is_empty(), ("Serving", "ShardsDown")),
-            message: if down.is_empty() { all } else { text(&down) },
-        },
-        Finding {
-            type_: ConditionType::Progressing,
-            holds: Some(progressing.0),
-            reason: progressing.1,
-            message: progressing.2,
-        },
-        Finding {
-            type_: ConditionType::Degraded,
-            holds: Some(!lost.is_empty()),
-            reason: some(lost.is_empty(), ("Healthy", "PrimaryDown")),
-            message: if lost.is_empty() {
-                "no shard was lost".to_owned()
-            } else {
-                format!(
-                    "{}; nothing is promoted, since this version has no replicas",
-                    text(&lost)
-                )
-            },
-        },
-    ]
 }
 
 #[cfg(test)]

@@ -21,7 +21,7 @@ pub struct Finding {
 }
 
 /// Brings `findings` into `conditions`. The time stands for the last change of `holds`, so an
-/// unchanged cluster has an unchanged status. Gives those findings whose `holds` changed.
+/// unchanged cluster has an unchanged status. Gives those findings whose `holds` or reason changed.
 pub fn update(
     conditions: &mut Vec<Condition>,
     findings: Vec<Finding>,
@@ -46,6 +46,9 @@ pub fn update(
         };
         match conditions.iter_mut().find(|old| old.type_ == fresh.type_) {
             Some(old) if old.status == fresh.status => {
+                if old.reason != fresh.reason {
+                    changed.push(finding);
+                }
                 *old = Condition {
                     last_transition_time: old.last_transition_time.clone(),
                     ..fresh

@@ -104,6 +104,16 @@ impl Held {
                 None => failure(404, "NotFound"),
             },
             Method::PUT => self.replace_status(path.trim_end_matches("/status"), &body),
+            // An apply names its manager; this one adds to what is there.
+            Method::PATCH if path.contains("/secrets/") && !query.contains("fieldManager") => {
+                let Some(secret) = self.objects.get_mut(path) else {
+                    return failure(404, "NotFound");
+                };
+                for (key, value) in body["data"].as_object().into_iter().flatten() {
+                    secret["data"][key] = value.clone();
+                }
+                (200, secret.clone())
+            }
             _ if path.ends_with("/status") => {
                 self.merge_status(path.trim_end_matches("/status"), &body)
             }

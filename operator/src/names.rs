@@ -33,6 +33,29 @@ pub const SERVER_PORT: i32 = 3307;
 /// Port of a sidecar's probes and metrics.
 pub const ADMIN_PORT: i32 = 4291;
 
+/// One MySQL server of a cluster.
+#[derive(Clone, Copy, Debug, Eq, Hash, Ord, PartialEq, PartialOrd)]
+pub struct InstanceId {
+    /// Its shard.
+    pub shard: u16,
+    /// Its number in the shard: the ordinal of its pod in the StatefulSet.
+    pub ordinal: u8,
+}
+
+impl InstanceId {
+    /// The instance that takes a shard's writes: nothing is promoted yet.
+    #[must_use]
+    pub fn primary(shard: u16) -> Self {
+        Self { shard, ordinal: 0 }
+    }
+
+    /// Whether it takes its shard's writes.
+    #[must_use]
+    pub fn is_primary(self) -> bool {
+        self.ordinal == 0
+    }
+}
+
 /// A cluster's identity, from which names are made.
 #[derive(Clone, Debug, Eq, Hash, Ord, PartialEq, PartialOrd)]
 pub struct Names {
@@ -64,33 +87,39 @@ impl Names {
         format!("{}-{shard}", self.cluster)
     }
 
-    /// A shard's only pod.
+    /// The pod of an instance.
     #[must_use]
-    pub fn pod(&self, shard: u16) -> String {
-        format!("{}-{shard}-0", self.cluster)
+    pub fn pod(&self, instance: InstanceId) -> String {
+        let InstanceId { shard, ordinal } = instance;
+        format!("{}-{shard}-{ordinal}", self.cluster)
     }
 
-    /// The shard of a pod with this name, if it is one of the cluster's.
+    /// The instance of a pod with this name, if it is one of the cluster's.
     #[must_use]
-    pub fn shard_of_pod(&self, pod: &str) -> Option<u16> {
+    pub fn instance_of_pod(&self, pod: &str) -> Option<InstanceId> {
         let (shard, ordinal) = pod
             .strip_prefix(&self.cluster)?
             .strip_prefix('-')?
             .split_once('-')?;
-        let shard = shard.parse().ok()?;
-        (ordinal == "0" && self.pod(shard) == pod).then_some(shard)
+        let instance = InstanceId {
+            shard: shard.parse().ok()?,
+            ordinal: ordinal.parse().ok()?,
+        };
+        (self.pod(instance) == pod).then_some(instance)
     }
 
-    /// The host name of a shard's mysqld. It has five dots, so that a resolver with
+    /// The DNS domain in which a shard's pods have their names.
+    #[must_use]
+    pub fn shard_domain(&self, shard: u16, domain: &str) -> String {
+        format!("{}.{}.svc.{domain}", self.shard(shard), self.namespace)
+    }
+
+    /// The host name of an instance's mysqld. It has five dots, so that a resolver with
     /// Kubernetes' `ndots:5` asks for it at once instead of trying every search domain.
     #[must_use]
-    pub fn host(&self, shard: u16, domain: &str) -> String {
-        format!(
-            "{}.{}.{}.svc.{domain}",
-            self.pod(shard),
-            self.shard(shard),
-            self.namespace
-        )
+    pub fn host(&self, instance: InstanceId, domain: &str) -> String {
+        let pods = self.shard_domain(instance.shard, domain);
+        format!("{}.{pods}", self.pod(instance))
     }
 
     /// The Secret of Remora's own accounts.
@@ -215,18 +244,23 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_pod_tells_its_shard() {
+    fn a_pod_tells_its_instance() {
         let names = Names::new("default", "shop");
-        assert_eq!(names.shard_of_pod("shop-12-0"), Some(12));
+        for (pod, shard, ordinal) in [("shop-12-0", 12, 0), ("shop-12-8", 12, 8)] {
+            let instance = InstanceId { shard, ordinal };
+            assert_eq!(names.instance_of_pod(pod), Some(instance));
+        }
         for other in [
-            "shop-12-1",
+            "shop-12-x",
             "shop-x-0",
             "shop-012-0",
+            "shop-12-01",
+            "shop-12-0-0",
             "shop-0",
             "shopping-1-0",
             "shop",
         ] {
-            assert_eq!(names.shard_of_pod(other), None, "{other}");
+            assert_eq!(names.instance_of_pod(other), None, "{other}");
         }
     }
 
@@ -234,6 +268,10 @@ mod tests {
     fn the_longest_name_fits() {
         let names = Names::new("default", &"a".repeat(remora_crds::MAX_CLUSTER_NAME));
         assert_eq!(names.shard(255).len(), 52);
-        assert!(names.pod(255).len() <= 63);
+        let last = InstanceId {
+            shard: 255,
+            ordinal: 8,
+        };
+        assert!(names.pod(last).len() <= 63);
     }
 }

@@ -14,7 +14,7 @@ use remora_discovery::AgentHealth;
 use serde::de::DeserializeOwned;
 
 use crate::build::{Kind, ObjectKey, SIDECAR_CONTAINER, stamp};
-use crate::names::{CLUSTER, Names, POD_SPEC};
+use crate::names::{CLUSTER, InstanceId, Names, POD_SPEC};
 use crate::reports::Reports;
 
 /// What is there.
@@ -22,10 +22,10 @@ use crate::reports::Reports;
 pub struct Observations {
     /// The cluster's objects, each with the hash of what was applied last.
     pub objects: BTreeMap<ObjectKey, Option<String>>,
-    /// The pod of each shard.
-    pub pods: BTreeMap<u16, PodView>,
-    /// What each shard's agent reported lately.
-    pub agents: BTreeMap<u16, AgentHealth>,
+    /// The pod of each instance.
+    pub pods: BTreeMap<InstanceId, PodView>,
+    /// What each instance's agent reported lately.
+    pub agents: BTreeMap<InstanceId, AgentHealth>,
     /// Whether an agent that did not report is cut off or dead: false while this leader is new.
     pub heeds_silence: bool,
 }
@@ -87,7 +87,7 @@ pub async fn observe(
     let pods = pods.list(&of_cluster(names)).await?;
     let pods = pods.iter().filter_map(|pod| {
         Some((
-            names.shard_of_pod(pod.metadata.name.as_deref()?)?,
+            names.instance_of_pod(pod.metadata.name.as_deref()?)?,
             PodView::of(pod),
         ))
     });

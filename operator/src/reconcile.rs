@@ -19,7 +19,7 @@ use remora_crds::{
 use crate::act::{ActError, Actor, is};
 use crate::build::{self, Site};
 use crate::certificates::Trust;
-use crate::classify::{self, Verdict, Wanted};
+use crate::classify::{self, RESTARTING_PRIMARY, Verdict, Wanted};
 use crate::conditions::{self, Finding};
 use crate::copies::{self, Copies};
 use crate::metrics::Metrics;
@@ -189,8 +189,10 @@ impl Round<'_> {
         }
         self.tell(cluster, &verdict).await?;
         acted?;
+        let conditions = &verdict.status.conditions;
         let settled = verdict.actions.is_empty()
             && verdict.status.ready_shards == cluster.spec.shards
+            && !conditions::holds(conditions, ConditionType::Progressing)
             && context.trust.is_settled(&self.names);
         Ok(Next::requeue(if settled { SETTLED } else { UNSETTLED }))
     }
@@ -357,18 +359,26 @@ fn failed(cluster: &ShardingCluster, verdict: &mut Verdict, message: String) {
 }
 
 /// What is worth an event: a manifest refused, a cluster that serves, no longer or at last,
-/// a step that fails.
+/// something lost or found again, a primary that is about to be replaced, a step that fails.
 fn event(cluster: &ShardingCluster, finding: &Finding) -> Option<Event> {
-    let served = cluster
-        .status
-        .as_ref()
-        .is_some_and(|status| conditions::holds(&status.conditions, ConditionType::Available));
+    let held = |type_| {
+        let status = cluster.status.as_ref();
+        status.is_some_and(|status| conditions::holds(&status.conditions, type_))
+    };
+    let served = held(ConditionType::Available);
+    let degraded = held(ConditionType::Degraded);
     let type_ = match (finding.type_, finding.holds) {
-        (ConditionType::Accepted, Some(false)) => EventType::Warning,
+        (ConditionType::Accepted, Some(false)) | (ConditionType::Degraded, Some(true)) => {
+            EventType::Warning
+        }
         (ConditionType::Available, Some(false)) if served => EventType::Warning,
         (ConditionType::Available, Some(true)) => EventType::Normal,
+        (ConditionType::Degraded, Some(false)) if degraded => EventType::Normal,
         (ConditionType::Progressing, Some(true)) if finding.reason == "Failing" => {
             EventType::Warning
+        }
+        (ConditionType::Progressing, Some(true)) if finding.reason == RESTARTING_PRIMARY => {
+            EventType::Normal
         }
         _ => return None,
     };

@@ -9,15 +9,15 @@ use remora_discovery::AgentHealth;
 use tokio::sync::watch;
 use tokio_stream::wrappers::WatchStream;
 
-use crate::names::Names;
+use crate::names::{InstanceId, Names};
 
 /// Agents report every ten seconds; three in a row may be lost.
 const FRESH: Duration = Duration::from_secs(35);
 /// Agents find a new leader by trying replicas, at growing intervals.
 const FOUND: Duration = Duration::from_secs(90);
 
-/// Each shard's last report.
-type Shards = BTreeMap<u16, Heard>;
+/// Each instance's last report.
+type Instances = BTreeMap<InstanceId, Heard>;
 
 /// A report, when it came, and the UID of the cluster that it speaks of.
 #[derive(Clone, Debug)]
@@ -30,7 +30,7 @@ struct Heard {
 /// What agents reported lately.
 #[derive(Debug)]
 pub struct Reports {
-    heard: Mutex<HashMap<Names, Shards>>,
+    heard: Mutex<HashMap<Names, Instances>>,
     /// Since when this replica leads.
     since: Mutex<Option<Instant>>,
     changed: watch::Sender<()>,
@@ -59,15 +59,18 @@ impl Reports {
         since.is_some_and(|since| since.elapsed() >= FOUND)
     }
 
-    /// Takes the report of a shard's agent, which follows the cluster with this UID.
-    pub fn take(&self, names: Names, shard: u16, uid: String, health: AgentHealth) {
+    /// Takes the report of an instance's agent, which follows the cluster with this UID.
+    pub fn take(&self, names: Names, instance: InstanceId, uid: String, health: AgentHealth) {
         let mut heard = self.heard.lock().unwrap_or_else(PoisonError::into_inner);
         let now = Heard {
             at: Instant::now(),
             uid,
             health,
         };
-        let before = heard.entry(names).or_default().insert(shard, now.clone());
+        let before = heard
+            .entry(names)
+            .or_default()
+            .insert(instance, now.clone());
         if before.is_none_or(|before| before.uid != now.uid || before.health != now.health) {
             self.changed.send_replace(());
         }
@@ -76,15 +79,15 @@ impl Reports {
     /// The reports of a cluster that are not too old. An agent that still follows a cluster
     /// which was deleted, and has the same name, says nothing about this one.
     #[must_use]
-    pub fn of(&self, names: &Names, uid: &str) -> BTreeMap<u16, AgentHealth> {
+    pub fn of(&self, names: &Names, uid: &str) -> BTreeMap<InstanceId, AgentHealth> {
         let mut heard = self.heard.lock().unwrap_or_else(PoisonError::into_inner);
-        let Some(shards) = heard.get_mut(names) else {
+        let Some(instances) = heard.get_mut(names) else {
             return BTreeMap::new();
         };
-        shards.retain(|_, heard| heard.at.elapsed() < FRESH);
-        let current = shards.iter().filter(|(_, heard)| heard.uid == uid);
+        instances.retain(|_, heard| heard.at.elapsed() < FRESH);
+        let current = instances.iter().filter(|(_, heard)| heard.uid == uid);
         current
-            .map(|(shard, heard)| (*shard, heard.health.clone()))
+            .map(|(instance, heard)| (*instance, heard.health.clone()))
             .collect()
     }
 
@@ -103,16 +106,17 @@ mod tests {
         let reports = Reports::default();
         let names = Names::new("default", "shop");
         let mut changes = reports.changes();
+        let one = InstanceId::primary(1);
         let up = AgentHealth {
             mysqld: true,
             ..AgentHealth::default()
         };
-        reports.take(names.clone(), 1, "u1".to_owned(), up.clone());
+        reports.take(names.clone(), one, "u1".to_owned(), up.clone());
         assert_eq!(changes.next().await, Some(()));
-        reports.take(names.clone(), 1, "u1".to_owned(), up.clone());
+        reports.take(names.clone(), one, "u1".to_owned(), up.clone());
         let quiet = tokio::time::timeout(Duration::from_millis(50), changes.next()).await;
         assert!(quiet.is_err());
-        assert_eq!(reports.of(&names, "u1"), BTreeMap::from([(1, up)]));
+        assert_eq!(reports.of(&names, "u1"), BTreeMap::from([(one, up)]));
         assert_eq!(
             reports.of(&Names::new("other", "shop"), "u1"),
             BTreeMap::new()

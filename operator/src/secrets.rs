@@ -6,15 +6,17 @@
 use std::collections::BTreeMap;
 use std::time::SystemTime;
 
+use k8s_openapi::ByteString;
 use k8s_openapi::api::core::v1::Secret;
-use kube::api::{Api, PostParams};
+use kube::api::{Api, Patch, PatchParams, PostParams};
 use kube::{Client, ResourceExt};
 use rand::Rng;
 use rand::distr::Alphanumeric;
 use remora_crds::{SecretKeyRef, ShardingCluster, User};
+use serde_json::json;
 
 use crate::act::{ActError, Actor};
-use crate::build::{self, Kind, Object, ObjectKey, SystemPasswords};
+use crate::build::{self, Kind, Object, ObjectKey, REPLICATION_KEY, SystemPasswords};
 use crate::certificates::{CertificateError, ServerSide, Trust, servers};
 use crate::names::{CLUSTER, CLUSTER_NAMESPACE, Names};
 
@@ -162,11 +164,29 @@ async fn ensure_system(
         let passwords = SystemPasswords {
             sidecar: random(),
             agent: random(),
+            replication: random(),
         };
         Ok(build::system_secret(names, &passwords))
     };
-    let secret = get_or_create(secrets, names, names.system_secret(), make).await?;
+    let mut secret = get_or_create(secrets, names, names.system_secret(), make).await?;
+    if text(&secret, REPLICATION_KEY).is_none() {
+        secret = complete(secrets, &secret).await?;
+    }
     system(&secret).ok_or_else(|| foreign(names.system_secret()))
+}
+
+/// Adds the password of replication to the Secret of a version that had none. With the Secret's
+/// version, so that of two operators one is refused and reads what the other made.
+async fn complete(secrets: &Api<Secret>, secret: &Secret) -> Result<Secret, SecretError> {
+    let name = secret.name_any();
+    let patch = json!({
+        "metadata": { "resourceVersion": secret.metadata.resource_version },
+        "data": { REPLICATION_KEY: ByteString(random().into_bytes()) },
+    });
+    secrets
+        .patch(&name, &PatchParams::default(), &Patch::Merge(patch))
+        .await
+        .map_err(|error| failed(&name, error))
 }
 
 /// The Secret that is there, else a new one. Created, never applied: if another operator is
@@ -209,6 +229,7 @@ fn system(secret: &Secret) -> Option<SystemPasswords> {
     Some(SystemPasswords {
         sidecar: text(secret, "sidecar")?,
         agent: text(secret, "agent")?,
+        replication: text(secret, REPLICATION_KEY)?,
     })
 }
 

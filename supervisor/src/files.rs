@@ -28,6 +28,17 @@ impl RunDir {
         self.0.join("fenced")
     }
 
+    /// While this file exists, the pod is not ready: its text says why. The agent of a replica
+    /// writes it until the replica follows its primary.
+    pub(crate) fn unready(&self) -> PathBuf {
+        self.0.join("unready")
+    }
+
+    /// Why the agent holds the pod back, if it does.
+    pub(crate) fn held_back(&self) -> Option<String> {
+        fs::read_to_string(self.unready()).ok()
+    }
+
     /// Whether mysqld must not run. A fence that cannot be looked at counts as one: not
     /// running is the safe side of a split brain.
     pub(crate) fn is_fenced(&self) -> bool {

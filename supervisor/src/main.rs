@@ -42,6 +42,12 @@ enum Command {
         /// Where the socket, the pid file and the fence are: an emptyDir of the pod.
         #[arg(long)]
         run_dir: PathBuf,
+        /// The server id of the first instance of the shard.
+        #[arg(long, requires = "pod_name")]
+        first_server_id: Option<u32>,
+        /// The pod's name, which ends in the instance's ordinal.
+        #[arg(long)]
+        pod_name: Option<String>,
         /// mysqld and its arguments, without `--datadir`, `--socket` and `--pid-file`.
         #[arg(last = true, required = true)]
         mysqld: Vec<String>,
@@ -66,7 +72,7 @@ enum Question {
     Started,
     /// Would a restart of the container help? Only when mysqld runs and does not answer.
     Live,
-    /// Does it answer, and is it not fenced?
+    /// Does it answer, is it not fenced, and has its agent no reason against it?
     Ready,
 }
 
@@ -86,8 +92,16 @@ fn perform(command: Command) -> anyhow::Result<()> {
         Command::Run {
             data_dir,
             run_dir,
-            mysqld,
-        } => Ok(run::run(&data_dir, &RunDir::new(run_dir), &mysqld)?),
+            first_server_id,
+            pod_name,
+            mut mysqld,
+        } => {
+            if let Some(first) = first_server_id {
+                let pod = pod_name.unwrap_or_default();
+                mysqld.push(mysqld::server_id(first, &pod)?);
+            }
+            Ok(run::run(&data_dir, &RunDir::new(run_dir), &mysqld)?)
+        }
         Command::Probe {
             question,
             run_dir,

@@ -98,8 +98,35 @@ impl<'a> Mysqld<'a> {
     }
 }
 
+/// The pod's name ends in no ordinal, so the server has no id of its own.
+#[derive(Debug, thiserror::Error)]
+#[error("the pod's name {0:?} does not end in an instance's ordinal")]
+pub(crate) struct NoOrdinal(String);
+
+/// The option by which the server differs from the others of its shard.
+pub(crate) fn server_id(first: u32, pod: &str) -> Result<String, NoOrdinal> {
+    let ordinal = pod.rsplit_once('-').map(|(_, ordinal)| ordinal.parse());
+    match ordinal {
+        Some(Ok(ordinal)) => Ok(format!("--server-id={}", first.saturating_add(ordinal))),
+        _ => Err(NoOrdinal(pod.to_owned())),
+    }
+}
+
 fn option(name: &str, value: &Path) -> OsString {
     let mut argument = OsString::from(name);
     argument.push(value);
     argument
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn instances_of_a_shard_have_server_ids_of_their_own() {
+        assert_eq!(server_id(17, "shop-1-0").unwrap(), "--server-id=17");
+        assert_eq!(server_id(17, "shop-1-8").unwrap(), "--server-id=25");
+        assert!(server_id(17, "shop").is_err());
+        assert!(server_id(17, "shop-1-x").is_err());
+    }
 }

@@ -32,6 +32,9 @@ pub(crate) enum ProbeError {
     /// The agent fenced this instance.
     #[error("fenced")]
     Fenced,
+    /// The agent says that it is not fit to serve.
+    #[error("{0}")]
+    HeldBack(String),
     /// It does not answer.
     #[error("mysqld does not answer")]
     Silent(#[from] io::Error),
@@ -58,6 +61,11 @@ pub(crate) fn probe(
             // The supervisor does what the fence asks; to restart it would change nothing.
             Question::Started | Question::Live => Ok(()),
         };
+    }
+    if question == Question::Ready
+        && let Some(reason) = run_dir.held_back()
+    {
+        return Err(ProbeError::HeldBack(reason));
     }
     // Connecting to a Unix socket does not wait unless the backlog is full, which a frozen
     // server reaches after 151 connections; then the kubelet's own time-out ends the probe.
@@ -196,6 +204,16 @@ mod tests {
         for question in [Question::Live, Question::Started, Question::Ready] {
             assert!(matches!(ask(&run, question), Err(ProbeError::Silent(_))));
         }
+    }
+
+    #[test]
+    fn a_replica_that_its_agent_holds_back_is_not_ready_for_the_reason_it_gives() {
+        let folder = tempfile::tempdir().unwrap();
+        let run = RunDir::new(folder.path().to_owned());
+        fs::write(run.unready(), "it is being cloned").unwrap();
+        assert!(ask(&run, Question::Live).is_ok());
+        let error = ask(&run, Question::Ready).unwrap_err();
+        assert_eq!(error.to_string(), "it is being cloned");
     }
 
     #[test]

@@ -21,6 +21,9 @@ pub struct ShardingClusterStatus {
     /// Shards whose primary serves.
     #[serde(default)]
     pub ready_shards: u16,
+    /// Replicas that follow their primary, of all shards.
+    #[serde(default)]
+    pub ready_replicas: u16,
     /// Each shard.
     #[serde(default)]
     #[schemars(length(max = 256))]
@@ -49,9 +52,42 @@ pub struct ShardStatus {
     /// Whether its primary serves.
     #[serde(default)]
     pub ready: bool,
-    /// Why it is not ready.
+    /// Why it is not ready, or what is the matter with a replica.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub reason: String,
+    /// Instances that have been in place: a replica among them that does not follow was lost,
+    /// one beyond them is on its way.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub instances: u8,
+    /// Ordinals of the replicas that hold the shard's rows, which sidecars are told of.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[schemars(length(max = 9))]
+    pub replicas: Vec<u8>,
+    /// How many replicas follow now.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub ready_replicas: u8,
+    /// How many replicas acknowledge a commit. Written here before the primary waits for fewer.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub acknowledgements: u8,
+    /// Whether the shard holds rows, so that an empty primary is a loss and not a beginning.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub data: ShardData,
+}
+
+/// Whether any instance of a shard holds rows.
+#[derive(Clone, Copy, Debug, Default, Deserialize, Eq, JsonSchema, PartialEq, Serialize)]
+pub enum ShardData {
+    /// Not every instance has said.
+    #[default]
+    Unknown,
+    /// None does: the primary may begin with an empty server.
+    Empty,
+    /// One does, or did: an empty server is never taken for the primary.
+    Held,
+}
+
+fn is_default<T: Default + PartialEq>(value: &T) -> bool {
+    *value == T::default()
 }
 
 /// Images that a cluster runs.

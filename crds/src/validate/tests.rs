@@ -4,8 +4,8 @@
 use serde_json::{Value, json};
 
 use super::validate;
-use crate::ShardingCluster;
 use crate::fixtures::{shop, shop_cluster};
+use crate::{Durability, ShardingCluster};
 
 /// `shop` with the values at these JSON pointers replaced, added (or, by null, removed).
 fn shop_with(changes: &[(&str, Value)]) -> ShardingCluster {
@@ -84,10 +84,6 @@ fn a_mistake_is_refused_by_the_apiserver_and_in_a_file() {
     let both = json!({"broadcast": true, "sharding": {"key": ["id"], "algorithm": {"hash": {}}}});
     let keyed = json!({"broadcast": true, "generatedKey": {"column": "id"}});
     let cases: Vec<(&str, Vec<(&str, Value)>)> = vec![
-        (
-            "spec.instancesPerShard",
-            vec![("/spec/instancesPerShard", json!(3))],
-        ),
         ("spec.database", vec![("/spec/database", json!("MySQL"))]),
         (
             "spec.database",
@@ -181,16 +177,16 @@ fn a_mistake_is_refused_by_the_apiserver_and_in_a_file() {
             )],
         ),
         (
-            "spec.replication",
-            vec![("/spec/replication", json!({"durability": "Required"}))],
-        ),
-        (
             "spec.sidecar.backendConnections",
             vec![("/spec/sidecar/backendConnections", json!(50))],
         ),
         (
             "spec.mysql.config.gtid_mode",
             vec![("/spec/mysql/config/gtid_mode", json!("OFF"))],
+        ),
+        (
+            "spec.mysql.config.super_read_only",
+            vec![("/spec/mysql/config/super_read_only", json!("OFF"))],
         ),
     ];
     let messages: Vec<_> = cases
@@ -332,4 +328,31 @@ fn bounds_that_the_schema_sets_hold_in_a_file_too() {
             "{path}: {errors:?}"
         );
     }
+}
+
+#[test]
+fn instances_may_come_and_go_and_half_of_the_replicas_acknowledge() {
+    let with = |instances: u8| shop_with(&[("/spec/instancesPerShard", json!(instances))]);
+    assert_eq!(cel_messages(&with(3), Some(&with(1))), Vec::<String>::new());
+    assert_eq!(cel_messages(&with(1), Some(&with(3))), Vec::<String>::new());
+    let mut too_many = shop();
+    too_many.instances_per_shard = 10;
+    assert_eq!(validate(&too_many).len(), 1);
+    let told = (1..=6).map(|instances| {
+        let mut spec = shop();
+        spec.instances_per_shard = instances;
+        (spec.acknowledgements(), spec.durability())
+    });
+    let (preferred, required) = (Some(Durability::Preferred), Some(Durability::Required));
+    assert_eq!(
+        told.collect::<Vec<_>>(),
+        [
+            (0, None),
+            (1, preferred),
+            (1, required),
+            (2, required),
+            (2, required),
+            (3, required),
+        ]
+    );
 }

@@ -4,6 +4,8 @@ mod certificates;
 mod layout;
 mod operator;
 mod orders;
+mod replicas;
+mod shard;
 
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
@@ -383,7 +385,7 @@ async fn a_sidecar_serves_without_the_operator_and_refuses_an_older_epoch() -> R
 
 fn no_secret(log: &Path) -> Result<()> {
     let text = std::fs::read_to_string(log)?;
-    for secret in ["app-secret", "ag'ent", "side'", "sesame"] {
+    for secret in ["app-secret", "ag'ent", "side'", "repl'ica", "sesame"] {
         ensure!(!text.contains(secret), "{secret} in the log:\n{text}");
     }
     Ok(())

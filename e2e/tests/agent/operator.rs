@@ -149,15 +149,24 @@ impl Directory for Desk {
     }
 }
 
-/// A CA, and a server's certificate of it for `localhost`.
-fn authority() -> Result<(String, Arc<rustls::ServerConfig>)> {
+/// A CA's certificate, and a server's of it for a name, with its key.
+pub(crate) fn certificate(name: &str) -> Result<(rcgen::Certificate, rcgen::Certificate, KeyPair)> {
     let ca_key = KeyPair::generate()?;
     let mut ca_params = CertificateParams::default();
     ca_params.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
     let ca = ca_params.self_signed(&ca_key)?;
     let key = KeyPair::generate()?;
-    let leaf = CertificateParams::new(vec!["localhost".to_owned()])?
-        .signed_by(&key, &Issuer::new(ca_params, ca_key))?;
+    let mut params = CertificateParams::new(vec![name.to_owned()])?;
+    // OpenSSL takes a certificate that bears its issuer's name for one that signed itself.
+    params
+        .distinguished_name
+        .push(rcgen::DnType::CommonName, name);
+    let leaf = params.signed_by(&key, &Issuer::new(ca_params, ca_key))?;
+    Ok((ca, leaf, key))
+}
+
+fn authority() -> Result<(String, Arc<rustls::ServerConfig>)> {
+    let (ca, leaf, key) = certificate("localhost")?;
     let provider = Arc::new(rustls::crypto::aws_lc_rs::default_provider());
     let key = rustls::pki_types::PrivatePkcs8KeyDer::from(key.serialize_der());
     let tls = rustls::ServerConfig::builder_with_provider(provider)

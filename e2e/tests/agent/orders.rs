@@ -65,6 +65,7 @@ pub(crate) fn snapshot_of(
             document: layout.to_json(),
         },
         gateway: None,
+        replication: None,
     };
     Ok(Snapshot {
         identity: Identity {
@@ -97,7 +98,7 @@ fn accounts(users: &[(&str, &str)]) -> Result<Vec<Account>> {
 }
 
 /// The account with the rights that the list has under `listed`.
-fn account(listed: &str, name: &str, host: &str, password: &str) -> Result<Account> {
+pub(crate) fn account(listed: &str, name: &str, host: &str, password: &str) -> Result<Account> {
     let prefix = format!("{listed}@{host}: ");
     let mut account = Account {
         name: name.to_owned(),
@@ -105,6 +106,7 @@ fn account(listed: &str, name: &str, host: &str, password: &str) -> Result<Accou
         host: host.to_owned(),
         grants: Vec::new(),
         revokes: Vec::new(),
+        require_ssl: listed == "remora_repl",
     };
     for line in RIGHTS.lines().filter_map(|line| line.strip_prefix(&prefix)) {
         let (verb, what) = line.split_once(' ').context("no verb")?;

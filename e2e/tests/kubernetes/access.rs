@@ -4,7 +4,7 @@ use anyhow::{Result, bail, ensure};
 use remora_e2e::kubernetes::{Images, Kubernetes, example};
 
 use crate::journey::{Journey, READY};
-use crate::shop::{NAMESPACE, application, apply, kubectl};
+use crate::shop::{NAMESPACE, application, apply, kubectl, manifest};
 
 pub(crate) fn steps(journey: &mut Journey) {
     journey.step("growing_the_shards_is_refused", growing);
@@ -38,7 +38,7 @@ fn rows_in_the_way(cluster: &Kubernetes, _: &Images) -> Result<()> {
     let mut app = application(cluster)?;
     app.run("CREATE TABLE note (id BIGINT NOT NULL PRIMARY KEY, v INT)")?;
     app.run("INSERT INTO note VALUES (1, 1), (2, 2), (3, 3)")?;
-    let with_note = example("shop.yaml")?.replace(
+    let with_note = manifest()?.replace(
         "  - name: country\n",
         "  - {name: note, broadcast: true}\n  - name: country\n",
     );

@@ -67,7 +67,7 @@ fn deleted(cluster: &Kubernetes, _: &Images) -> Result<()> {
         "{.items[*].metadata.name}",
         str::is_empty,
     )?;
-    ensure!(names("pvc")?.lines().count() == 2, "{}", names("pvc")?);
+    ensure!(names("pvc")?.lines().count() == 4, "{}", names("pvc")?);
     ensure!(
         names("secrets")?.contains("secret/shop-app"),
         "{}",

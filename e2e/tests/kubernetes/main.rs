@@ -8,6 +8,7 @@ mod install;
 mod journey;
 mod leaving;
 mod node;
+mod replicas;
 mod rows;
 mod shop;
 mod sql;
@@ -36,10 +37,12 @@ fn main() -> ExitCode {
     node::steps(&mut journey);
     install::steps(&mut journey);
     rows::steps(&mut journey);
+    replicas::steps(&mut journey);
     access::steps(&mut journey);
     survival::steps(&mut journey);
     trust::steps(&mut journey);
     leaving::steps(&mut journey);
+    replicas::last_steps(&mut journey);
     let verdict = journey.end(host);
     println!("{verdict}");
     if verdict.failed() {

@@ -18,9 +18,20 @@ pub(crate) fn kubectl(cluster: &Kubernetes, arguments: &[&str]) -> Result<String
     cluster.kubectl(&[&["-n", NAMESPACE], arguments].concat())
 }
 
+/// The example's cluster, with a replica in each shard.
+pub(crate) fn manifest() -> Result<String> {
+    let (example, shards) = (example("shop.yaml")?, "  shards: 2\n");
+    ensure!(example.contains(shards), "the example has no `{shards}`");
+    Ok(example.replace(shards, "  shards: 2\n  instancesPerShard: 2\n"))
+}
+
 /// Applies an example in the shop's namespace.
 pub(crate) fn apply(cluster: &Kubernetes, file: &str) -> Result<String> {
-    cluster.kubectl_with(&["-n", NAMESPACE, "apply", "-f", "-"], &example(file)?)
+    let text = match file {
+        "shop.yaml" => manifest()?,
+        other => example(other)?,
+    };
+    cluster.kubectl_with(&["-n", NAMESPACE, "apply", "-f", "-"], &text)
 }
 
 /// Waits until the injected application's pods are Ready.
@@ -60,7 +71,7 @@ pub(crate) fn application(cluster: &Kubernetes) -> Result<PodMysql> {
     )
 }
 
-/// The pod of a shard.
+/// The pod of a shard's primary.
 pub(crate) fn shard_pod(shard: usize) -> String {
     format!("shop-{shard}-0")
 }

@@ -35,6 +35,11 @@ pub fn my_cnf(spec: &ShardingClusterSpec) -> String {
     for (name, value) in forced() {
         line(&mut file, name, &value);
     }
+    if spec.replicas() > 0 {
+        for (name, value) in REPLICATED {
+            line(&mut file, name, value);
+        }
+    }
     file
 }
 
@@ -67,6 +72,33 @@ fn physical_tables(spec: &ShardingClusterSpec) -> u32 {
     };
     spec.tables.iter().map(of).fold(0_u32, u32::saturating_add)
 }
+
+/// What servers have beside others of their shard. Growing from one instance to more restarts
+/// the primary once for these.
+const REPLICATED: [(&str, &str); 12] = [
+    ("plugin_load_add", "rpl_semi_sync_source=semisync_source.so"),
+    (
+        "plugin_load_add",
+        "rpl_semi_sync_replica=semisync_replica.so",
+    ),
+    ("plugin_load_add", "clone=mysql_clone.so"),
+    // A server takes no write before its agent knows that it is the primary.
+    ("super_read_only", "ON"),
+    ("read_only", "ON"),
+    // A replica follows once its agent has compared its transactions with the primary's.
+    ("skip_replica_start", "ON"),
+    // A primary whose heartbeat, each two seconds, stays out so long is connected to anew.
+    ("replica_net_timeout", "10"),
+    // Relay logs may hold the only copy of a commit that was acknowledged.
+    ("relay_log_recovery", "OFF"),
+    // The default name holds the host's, which is another one in a copy.
+    ("relay_log", "relay"),
+    ("log_replica_updates", "ON"),
+    // The longest that it takes, 49 days: a commit is never acknowledged without its replicas.
+    // Loose, since `--initialize` loads no plugin.
+    ("loose_rpl_semi_sync_source_timeout", "4294967295"),
+    ("loose_rpl_semi_sync_source_wait_no_replica", "ON"),
+];
 
 fn forced() -> Vec<(&'static str, String)> {
     [

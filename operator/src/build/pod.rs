@@ -54,7 +54,7 @@ pub(super) fn template(
                 supervisor(images, site),
                 sidecar(cluster, names, images, site),
             ]),
-            containers: vec![mysql(cluster, images, shard)],
+            containers: vec![mysql(cluster, names, images, site, shard)],
             volumes: Some(volumes::volumes(names, my_cnf, shard)),
             affinity: Some(apart(names)),
             security_context: Some(pod_security(cluster.spec.mysql.run_as_user)),
@@ -72,13 +72,19 @@ pub(super) fn template(
 #[must_use]
 pub(crate) fn pod_spec_hash(cluster: &ShardingCluster, images: &Images) -> String {
     let spec = &cluster.spec;
-    let relevant = serde_json::json!([
+    let mut relevant = serde_json::json!([
         images.mysql,
         spec.mysql.resources,
         spec.mysql.config,
         spec.mysql.run_as_user,
         spec.sidecar,
     ]);
+    // A server beside others of its shard starts otherwise than one that is alone.
+    if let Some(list) = relevant.as_array_mut()
+        && spec.replicas() > 0
+    {
+        list.push("replicated".into());
+    }
     short_hash(relevant.to_string().as_bytes())
 }
 
@@ -98,7 +104,13 @@ fn supervisor(images: &Images, site: &Site) -> Container {
     }
 }
 
-fn mysql(cluster: &ShardingCluster, images: &Images, shard: u16) -> Container {
+fn mysql(
+    cluster: &ShardingCluster,
+    names: &Names,
+    images: &Images,
+    site: &Site,
+    shard: u16,
+) -> Container {
     let program = format!("{}/remora-supervisor", volumes::BIN_FOLDER);
     let run_dir = format!("--run-dir={}", volumes::RUN_FOLDER);
     let probe = |question: &str, timeout: i32| Probe {
@@ -119,11 +131,16 @@ fn mysql(cluster: &ShardingCluster, images: &Images, shard: u16) -> Container {
         "run",
         &format!("--data-dir={}/data", volumes::DATA_FOLDER),
         &run_dir,
+        // Sixteen numbers for each shard: the instances take them by their pods' ordinals.
+        &format!("--first-server-id={}", u32::from(shard) * 16 + 1),
+        "--pod-name=$(POD_NAME)",
         "--",
         "mysqld",
         &format!("--defaults-file={}/my.cnf", volumes::CONFIG_FOLDER),
-        // Sixteen numbers for each shard leave room for its replicas.
-        &format!("--server-id={}", u32::from(shard) * 16 + 1),
+        &format!(
+            "--report-host=$(POD_NAME).{}",
+            names.shard_domain(shard, &site.domain)
+        ),
     ]
     .map(str::to_owned);
     Container {
@@ -131,6 +148,7 @@ fn mysql(cluster: &ShardingCluster, images: &Images, shard: u16) -> Container {
         image: Some(images.mysql.clone()),
         image_pull_policy: Some("IfNotPresent".to_owned()),
         command: Some(command.into()),
+        env: Some(vec![field("POD_NAME", "metadata.name")]),
         ports: Some(vec![port("mysqld", SERVER_PORT)]),
         resources: Some(resources(&cluster.spec.mysql.resources)),
         startup_probe: Some(Probe {

@@ -16,12 +16,18 @@ pub struct SystemPasswords {
     pub sidecar: String,
     /// `remora_agent`, which does not.
     pub agent: String,
+    /// `remora_repl`, which does not either.
+    pub replication: String,
 }
 
 /// `NAME-remora-system`.
 #[must_use]
 pub fn system_secret(names: &Names, passwords: &SystemPasswords) -> Secret {
-    let data = [("sidecar", &passwords.sidecar), ("agent", &passwords.agent)];
+    let data = [
+        ("sidecar", &passwords.sidecar),
+        ("agent", &passwords.agent),
+        (REPLICATION_KEY, &passwords.replication),
+    ];
     retained(
         names,
         names.system_secret(),
@@ -80,6 +86,10 @@ pub fn tls_secret(
         data.map(|(name, value)| (name.to_owned(), value)).into(),
     )
 }
+
+/// The password of `remora_repl` within `NAME-remora-system`; a version before replicas made
+/// that without.
+pub const REPLICATION_KEY: &str = "replication";
 
 /// The certificate within such a Secret.
 pub const CERTIFICATE_KEY: &str = "tls.crt";

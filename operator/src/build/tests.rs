@@ -45,7 +45,8 @@ fn shards_differ_in_their_number_alone() {
         .replace("\"shop-0\"", "\"shop-1\"")
         .replace("\"remora.dev/shard\":\"0\"", "\"remora.dev/shard\":\"1\"")
         .replace("\"shop-remora-tls-0\"", "\"shop-remora-tls-1\"")
-        .replace("--server-id=1\"", "--server-id=17\"");
+        .replace(".shop-0.default", ".shop-1.default")
+        .replace("--first-server-id=1\"", "--first-server-id=17\"");
     assert_eq!(of_shard("1"), expected);
 }
 
@@ -61,6 +62,19 @@ fn an_equal_manifest_gives_equal_objects_and_another_one_other_pods() {
         pod_spec_hash(&shop(), &images()),
         pod_spec_hash(&other, &images())
     );
+    let mut replicated = shop();
+    replicated.spec.instances_per_shard = 2;
+    assert_ne!(
+        pod_spec_hash(&shop(), &images()),
+        pod_spec_hash(&replicated, &images()),
+        "a primary with replicas starts otherwise"
+    );
+    let mut more = replicated.clone();
+    more.spec.instances_per_shard = 3;
+    assert_eq!(
+        pod_spec_hash(&replicated, &images()),
+        pod_spec_hash(&more, &images())
+    );
     let mut upgraded = images();
     upgraded.sidecar = "example.test/remora-sidecar:0.2.0".to_owned();
     assert_eq!(
@@ -75,6 +89,7 @@ fn secrets_outlive_their_cluster_and_an_application_can_bind_them() {
     let passwords = SystemPasswords {
         sidecar: "s1".to_owned(),
         agent: "a1".to_owned(),
+        replication: "r1".to_owned(),
     };
     let text = |secret: k8s_openapi::api::core::v1::Secret| {
         assert_eq!(secret.metadata.owner_references, None);
@@ -109,4 +124,6 @@ fn forced_options_stand_last_and_a_default_gives_way() {
     assert_eq!(file.matches("max_connections").count(), 1);
     assert!(file.contains("max_connections = 77\n"));
     assert!(file.ends_with("port = 3307\n"), "{file}");
+    cluster.spec.instances_per_shard = 2;
+    insta::assert_snapshot!(my_cnf(&cluster.spec));
 }

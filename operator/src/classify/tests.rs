@@ -1,8 +1,10 @@
-use remora_discovery::AgentHealth;
+use remora_crds::{Durability, Replication, ShardData};
+use remora_discovery::{AgentHealth, ReplicationHealth, ServerData};
 
 use super::*;
 use crate::build::Site;
 use crate::fixtures::{images, shop};
+use crate::observe::PodView;
 
 const NOW: Timestamp = Timestamp::UNIX_EPOCH;
 
@@ -32,10 +34,15 @@ fn decide(cluster: &ShardingCluster, seen: &Observations) -> Verdict {
     )
 }
 
-fn pod(cluster: &ShardingCluster, shard: u16) -> PodView {
+/// The primary of a shard.
+fn at(shard: u16) -> InstanceId {
+    InstanceId::primary(shard)
+}
+
+fn pod(cluster: &ShardingCluster, id: InstanceId) -> PodView {
     let my_cnf = objects(cluster).into_iter().map(|object| object.key().name);
     PodView {
-        name: format!("shop-{shard}-0"),
+        name: format!("shop-{}-{}", id.shard, id.ordinal),
         ready: true,
         pod_spec: build::pod_spec_hash(cluster, &images()),
         sidecar_image: images().sidecar,
@@ -75,7 +82,7 @@ fn a_layout_that_rows_forbid_is_not_accepted_and_the_shards_serve_on() {
     let mut seen = settled(&cluster);
     let reason = "spec.tables[note]: the table is there and not sharded";
     for shard in [0, 1] {
-        seen.agents.get_mut(&shard).unwrap().refused_layout = reason.to_owned();
+        seen.agents.get_mut(&at(shard)).unwrap().refused_layout = reason.to_owned();
     }
     let verdict = decide(&cluster, &seen);
     let accepted = &verdict.status.conditions[0];
@@ -110,7 +117,7 @@ fn a_layout_counts_as_accepted_once_the_first_shard_has_judged_it() {
     let verdict = decide(&cluster, &seen);
     assert_eq!(accepted(&verdict), "True Valid");
     assert_ne!(verdict.status.conditions[0].observed_generation, Some(7));
-    let home = seen.agents.get_mut(&0).unwrap();
+    let home = seen.agents.get_mut(&at(0)).unwrap();
     home.judged_layout = LayoutDocument::of(&cluster.spec).fingerprint();
     home.refused_layout = "spec.tables[note]: it is there".to_owned();
     let verdict = decide(&cluster, &seen);
@@ -131,8 +138,10 @@ fn settled(cluster: &ShardingCluster) -> Observations {
             .iter()
             .map(|object| (object.key(), object.stamp().map(str::to_owned)))
             .collect(),
-        pods: (0..2).map(|shard| (shard, pod(cluster, shard))).collect(),
-        agents: (0..2).map(|shard| (shard, healthy())).collect(),
+        pods: (0..2)
+            .map(|shard| (at(shard), pod(cluster, at(shard))))
+            .collect(),
+        agents: (0..2).map(|shard| (at(shard), healthy())).collect(),
         heeds_silence: false,
     }
 }
@@ -220,7 +229,7 @@ fn now_and_then_everything_is_applied_again() {
 fn a_lost_primary_is_said_and_nothing_is_promoted() {
     let cluster = serving();
     let mut seen = settled(&cluster);
-    seen.pods.get_mut(&1).unwrap().ready = false;
+    seen.pods.get_mut(&at(1)).unwrap().ready = false;
     let verdict = decide(&cluster, &seen);
     assert_eq!(verdict.actions, []);
     assert_eq!(verdict.status.epoch, 1);
@@ -232,7 +241,7 @@ fn a_lost_primary_is_said_and_nothing_is_promoted() {
     assert_eq!(state, "True PrimaryDown");
     assert_eq!(
         message,
-        "shard 1: pod shop-1-0 is not ready; nothing is promoted, since this version has no replicas"
+        "shard 1: pod shop-1-0 is not ready; nothing is promoted in this version"
     );
 }
 
@@ -249,7 +258,7 @@ fn a_new_leader_believes_the_status_until_agents_report() {
 fn a_ready_pod_whose_agent_falls_silent_does_not_serve() {
     let cluster = serving();
     let mut seen = settled(&cluster);
-    seen.agents.remove(&1);
+    seen.agents.remove(&at(1));
     seen.heeds_silence = true;
     let status = decide(&cluster, &seen).status;
     assert_eq!(status.ready_shards, 1);
@@ -260,7 +269,7 @@ fn a_ready_pod_whose_agent_falls_silent_does_not_serve() {
 fn an_agent_that_refuses_the_layout_says_why() {
     let cluster = serving();
     let mut seen = settled(&cluster);
-    let agent = seen.agents.get_mut(&0).unwrap();
+    let agent = seen.agents.get_mut(&at(0)).unwrap();
     agent.bootstrapped = false;
     agent.reason = format!(
         "spec.shards: the shards hold rows laid out for 4 {}",
@@ -280,9 +289,9 @@ fn an_agent_that_refuses_the_layout_says_why() {
 fn the_volumes_of_a_cluster_before_raise_the_epoch() {
     let cluster = serving();
     let mut seen = settled(&cluster);
-    seen.agents.get_mut(&1).unwrap().least_epoch = 8;
+    seen.agents.get_mut(&at(1)).unwrap().least_epoch = 8;
     assert_eq!(decide(&cluster, &seen).status.epoch, 8);
-    seen.agents.get_mut(&1).unwrap().least_epoch = 0;
+    seen.agents.get_mut(&at(1)).unwrap().least_epoch = 0;
     assert_eq!(decide(&cluster, &seen).status.epoch, 1);
 }
 
@@ -302,25 +311,32 @@ fn another_manifest_replaces_one_pod_at_a_time() {
         });
         pods.collect::<Vec<_>>()
     };
+    // First it is said, then it is done.
     let verdict = decide(&cluster, &seen);
-    assert_eq!(evictions(&verdict), ["shop-0-0"]);
+    assert_eq!(evictions(&verdict), [""; 0]);
     assert_eq!(
         condition(&verdict, ConditionType::Progressing).0,
-        "True Restarting"
+        "True RestartingPrimary"
     );
+    cluster.status = Some(verdict.status);
+    let verdict = decide(&cluster, &seen);
+    assert_eq!(evictions(&verdict), ["shop-0-0"]);
 
     // While the first comes back, the second waits.
-    seen.pods.get_mut(&0).unwrap().ending = true;
+    seen.pods.get_mut(&at(0)).unwrap().ending = true;
     assert_eq!(evictions(&decide(&cluster, &seen)), [""; 0]);
     seen.pods.insert(
-        0,
+        at(0),
         PodView {
             ready: false,
-            ..pod(&cluster, 0)
+            ..pod(&cluster, at(0))
         },
     );
     assert_eq!(evictions(&decide(&cluster, &seen)), [""; 0]);
-    seen.pods.insert(0, pod(&cluster, 0));
+    seen.pods.insert(at(0), pod(&cluster, at(0)));
+    let verdict = decide(&cluster, &seen);
+    assert_eq!(evictions(&verdict), [""; 0], "the second is another one");
+    cluster.status = Some(verdict.status);
     assert_eq!(evictions(&decide(&cluster, &seen)), ["shop-1-0"]);
 }
 
@@ -333,7 +349,7 @@ fn a_pod_that_the_old_manifest_keeps_from_starting_is_replaced_first() {
         pods: old.pods,
         ..settled(&cluster)
     };
-    seen.pods.get_mut(&1).unwrap().ready = false;
+    seen.pods.get_mut(&at(1)).unwrap().ready = false;
     let verdict = decide(&cluster, &seen);
     assert!(verdict.actions.contains(&Action::Evict {
         pod: "shop-1-0".to_owned()
@@ -370,9 +386,9 @@ fn an_old_my_cnf_goes_when_no_pod_mounts_it() {
         name: "shop-mycnf-0000000000".to_owned(),
     };
     seen.objects.insert(old.clone(), None);
-    seen.pods.get_mut(&0).unwrap().my_cnf = old.name.clone();
+    seen.pods.get_mut(&at(0)).unwrap().my_cnf = old.name.clone();
     assert_eq!(decide(&cluster, &seen).actions, []);
-    seen.pods.insert(0, pod(&cluster, 0));
+    seen.pods.insert(at(0), pod(&cluster, at(0)));
     assert_eq!(decide(&cluster, &seen).actions, [Action::Delete(old)]);
 }
 
@@ -398,8 +414,10 @@ fn a_refused_manifest_touches_nothing_and_keeps_what_is_known() {
 fn a_shard_costs_at_most_300_bytes_of_status() {
     let cluster = serving();
     let mut seen = settled(&cluster);
-    seen.agents.get_mut(&0).unwrap().bootstrapped = false;
-    seen.agents.get_mut(&0).unwrap().reason = "x".repeat(1000);
+    seen.agents.get_mut(&at(0)).unwrap().bootstrapped = false;
+    seen.agents.get_mut(&at(0)).unwrap().reason = "x".repeat(1000);
     let status = decide(&cluster, &seen).status;
     assert!(serde_json::to_string(&status.shards[0]).unwrap().len() <= 300);
 }
+
+mod replicas;

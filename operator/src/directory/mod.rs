@@ -21,7 +21,7 @@ use crate::access::{Applicant, granted_users};
 use crate::build;
 use crate::certificates::Trust;
 use crate::metrics::Metrics;
-use crate::names::Names;
+use crate::names::{InstanceId, Names};
 use crate::reports::Reports;
 use crate::secrets::{self, ClusterSecrets};
 use crate::watched::Watched;
@@ -103,13 +103,13 @@ impl Directory for Service {
             let names = Names::new(&report.namespace, &report.cluster);
             if let Some(health) = report.health.agent {
                 let cluster = self.0.cluster(&names)?;
-                let shard = self.0.shard_of(&bearer, &cluster).await?;
+                let instance = self.0.instance_of(&bearer, &cluster).await?;
                 let uid = report
                     .health
                     .in_force
                     .map(|identity| identity.uid)
                     .unwrap_or_default();
-                self.0.reports.take(names, shard, uid, health);
+                self.0.reports.take(names, instance, uid, health);
             }
             Ok(())
         })
@@ -170,7 +170,7 @@ impl Inner {
     ) -> Result<Snapshot, Refusal> {
         let cluster = self.cluster(&Names::new(&wanted.namespace, &wanted.cluster))?;
         let recipient = match wanted.role {
-            Role::Agent => Recipient::Agent(self.shard_of(bearer, &cluster).await?),
+            Role::Agent => Recipient::Agent(self.instance_of(bearer, &cluster).await?),
             Role::Application => Recipient::Application(self.users_of(bearer, &cluster)?),
             Role::Unspecified => {
                 return Err(Refusal::Denied("the request says no role".to_owned()));
@@ -228,10 +228,14 @@ impl Inner {
             })
     }
 
-    /// The shard whose MySQL pod `bearer` is. A name is not enough: whoever may make pods in
+    /// The instance whose MySQL pod `bearer` is. A name is not enough: whoever may make pods in
     /// the namespace may choose it. The pod must be there under the token's UID and belong to
     /// the shard's StatefulSet.
-    async fn shard_of(&self, bearer: &Bearer, cluster: &ShardingCluster) -> Result<u16, Refusal> {
+    async fn instance_of(
+        &self,
+        bearer: &Bearer,
+        cluster: &ShardingCluster,
+    ) -> Result<InstanceId, Refusal> {
         let names = build::names(cluster);
         let deny = || {
             Refusal::Denied(format!(
@@ -239,8 +243,11 @@ impl Inner {
                 bearer.pod, bearer.namespace, names.namespace, names.cluster
             ))
         };
-        let shard = names.shard_of_pod(&bearer.pod).ok_or_else(deny)?;
-        if bearer.namespace != names.namespace || shard >= cluster.spec.shards {
+        let instance = names.instance_of_pod(&bearer.pod).ok_or_else(deny)?;
+        if bearer.namespace != names.namespace
+            || instance.shard >= cluster.spec.shards
+            || instance.ordinal >= cluster.spec.instances_per_shard
+        {
             return Err(deny());
         }
         let pods: Api<Pod> = Api::namespaced(self.client.clone(), &names.namespace);
@@ -253,11 +260,11 @@ impl Inner {
         let pod = pod.ok_or_else(deny)?;
         let of_shard = pod.owner_references().iter().any(|owner| {
             owner.kind == "StatefulSet"
-                && owner.name == names.shard(shard)
+                && owner.name == names.shard(instance.shard)
                 && owner.controller == Some(true)
         });
         if pod.metadata.uid.as_deref() == Some(&bearer.pod_uid) && of_shard {
-            Ok(shard)
+            Ok(instance)
         } else {
             Err(deny())
         }

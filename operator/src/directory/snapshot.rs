@@ -1,14 +1,14 @@
 //! From a cluster and its Secrets to what one sidecar is told. Pure.
 
 use remora_crds::{
-    Credentials, Instance, LayoutDocument, Role, ShardEndpoints, ShardingCluster,
-    ShardingClusterSpec, Topology, TopologyMetadata,
+    Credentials, Instance, LayoutDocument, Role, ShardData, ShardEndpoints, ShardStatus,
+    ShardingCluster, ShardingClusterSpec, Topology, TopologyMetadata,
 };
-use remora_discovery::{AgentOrders, Identity, LayoutOrder, Snapshot};
+use remora_discovery::{AgentOrders, Identity, LayoutOrder, Part, ReplicationOrder, Snapshot};
 
-use crate::accounts::{self, SIDECAR};
+use crate::accounts::{self, REPLICATION, SIDECAR};
 use crate::build;
-use crate::names::SERVER_PORT;
+use crate::names::{InstanceId, SERVER_PORT};
 use crate::secrets::ClusterSecrets;
 
 /// Whom a snapshot is for.
@@ -16,8 +16,8 @@ use crate::secrets::ClusterSecrets;
 pub(super) enum Recipient {
     /// An application's pod, with the users that it may log in as.
     Application(Vec<String>),
-    /// The MySQL pod of a shard.
-    Agent(u16),
+    /// The MySQL pod of an instance.
+    Agent(InstanceId),
 }
 
 /// What `recipient` is told.
@@ -34,11 +34,28 @@ pub(super) fn snapshot(
         .as_ref()
         .map(|status| status.epoch)
         .unwrap_or_default();
-    let instance = |shard| Instance {
-        host: names.host(shard, domain),
-        port: SERVER_PORT.unsigned_abs().try_into().unwrap_or_default(),
-        role: Role::Primary,
-        weight: 1,
+    let weights: &[u32] = cluster
+        .spec
+        .reads
+        .as_ref()
+        .map_or(&[], |reads| &reads.weights);
+    let instance = |shard, ordinal: u8| {
+        let id = InstanceId { shard, ordinal };
+        Instance {
+            host: names.host(id, domain),
+            port: server_port(),
+            role: match id.is_primary() {
+                true => Role::Primary,
+                false => Role::Replica,
+            },
+            weight: weights.get(usize::from(ordinal)).copied().unwrap_or(1),
+        }
+    };
+    let instances = |shard| {
+        let replicas = of_shard(cluster, shard).replicas;
+        let wanted = |ordinal: &u8| *ordinal < cluster.spec.instances_per_shard;
+        let ordinals = [0].into_iter().chain(replicas.into_iter().filter(wanted));
+        ordinals.map(|ordinal| instance(shard, ordinal)).collect()
     };
     let granted = |name: &str| match recipient {
         Recipient::Agent(_) => true,
@@ -63,7 +80,7 @@ pub(super) fn snapshot(
             epoch,
             shards: (0..cluster.spec.shards)
                 .map(|shard| ShardEndpoints {
-                    instances: vec![instance(shard)],
+                    instances: instances(shard),
                 })
                 .collect(),
             users: users
@@ -80,7 +97,7 @@ pub(super) fn snapshot(
         backend_ca: Some(secrets.servers.ca.clone()),
         agent: match recipient {
             Recipient::Application(_) => None,
-            Recipient::Agent(shard) => Some(orders(cluster, secrets, *shard, uid)),
+            Recipient::Agent(instance) => Some(orders(cluster, secrets, *instance, uid, domain)),
         },
     }
     .hashed()
@@ -90,6 +107,11 @@ pub(super) fn snapshot(
 /// may use the cluster.
 fn spec_for(cluster: &ShardingCluster, recipient: &Recipient) -> ShardingClusterSpec {
     let mut spec = cluster.spec.clone();
+    if let Some(reads) = &mut spec.reads {
+        // Each instance has its weight already: the list goes by ordinal, and an instance that is
+        // not there yet would shift it.
+        reads.weights.clear();
+    }
     if let Recipient::Application(users) = recipient {
         spec.users.retain(|user| users.contains(&user.name));
         spec.access.clear();
@@ -97,12 +119,42 @@ fn spec_for(cluster: &ShardingCluster, recipient: &Recipient) -> ShardingCluster
     spec
 }
 
+/// What the status says of a shard.
+fn of_shard(cluster: &ShardingCluster, shard: u16) -> ShardStatus {
+    let shards = cluster.status.iter().flat_map(|status| &status.shards);
+    let found = shards.into_iter().find(|status| status.index == shard);
+    found.cloned().unwrap_or_default()
+}
+
+fn server_port() -> u16 {
+    SERVER_PORT.unsigned_abs().try_into().unwrap_or_default()
+}
+
 fn orders(
     cluster: &ShardingCluster,
     secrets: &ClusterSecrets,
-    shard: u16,
+    instance: InstanceId,
     cluster_uid: String,
+    domain: &str,
 ) -> AgentOrders {
+    let InstanceId { shard, ordinal } = instance;
+    let status = of_shard(cluster, shard);
+    let part = if instance.is_primary() {
+        Part::Primary {
+            may_begin: match status.data {
+                ShardData::Held => false,
+                ShardData::Empty => true,
+                // Where there is no other instance, none can hold rows that this one lacks.
+                ShardData::Unknown => cluster.spec.replicas() == 0,
+            },
+            acknowledgements: status.acknowledgements,
+        }
+    } else {
+        Part::Replica {
+            host: build::names(cluster).host(InstanceId::primary(shard), domain),
+            port: server_port(),
+        }
+    };
     let layout = LayoutDocument::of(&cluster.spec);
     let users = secrets
         .users
@@ -117,6 +169,14 @@ fn orders(
             document: layout.to_json(),
         },
         gateway: Some(secrets.servers.gateway.clone()),
+        replication: Some(ReplicationOrder {
+            ordinal,
+            part,
+            account: Credentials {
+                name: REPLICATION.to_owned(),
+                password: secrets.system.replication.clone(),
+            },
+        }),
     }
 }
 
@@ -133,6 +193,7 @@ mod tests {
             system: SystemPasswords {
                 sidecar: "s".to_owned(),
                 agent: "a".to_owned(),
+                replication: "x".to_owned(),
             },
             users: [("app", "p"), ("report", "r")]
                 .map(|(name, password)| (name.to_owned(), password.to_owned()))
@@ -171,7 +232,12 @@ mod tests {
 
     #[test]
     fn an_agent_gets_its_orders() {
-        let snapshot = snapshot(&shop(), &secrets(), &Recipient::Agent(1), "cluster.local");
+        let snapshot = snapshot(
+            &shop(),
+            &secrets(),
+            &Recipient::Agent(InstanceId::primary(1)),
+            "cluster.local",
+        );
         assert_eq!(snapshot.topology.users.len(), 2);
         let orders = snapshot.agent.unwrap();
         assert_eq!(orders.shard, 1);
@@ -193,6 +259,74 @@ mod tests {
         assert_eq!(
             orders.layout.fingerprint,
             remora_crds::layout_fingerprint(&shop().spec)
+        );
+    }
+
+    /// A shop of two instances a shard, of whose shards the status says this.
+    fn with(status: ShardStatus) -> ShardingCluster {
+        let mut cluster = shop();
+        cluster.spec.instances_per_shard = 2;
+        cluster.status.as_mut().unwrap().shards = vec![status];
+        cluster
+    }
+
+    fn part(cluster: &ShardingCluster, ordinal: u8) -> Part {
+        let recipient = Recipient::Agent(InstanceId { shard: 0, ordinal });
+        let snapshot = snapshot(cluster, &secrets(), &recipient, "cluster.local");
+        snapshot.agent.unwrap().replication.unwrap().part
+    }
+
+    #[test]
+    fn an_empty_primary_may_begin_only_where_no_instance_holds_rows() {
+        let begins = |data| {
+            let cluster = with(ShardStatus {
+                data,
+                acknowledgements: 1,
+                ..ShardStatus::default()
+            });
+            match part(&cluster, 0) {
+                Part::Primary {
+                    may_begin,
+                    acknowledgements: 1,
+                } => may_begin,
+                other => panic!("{other:?}"),
+            }
+        };
+        assert!(begins(ShardData::Empty));
+        assert!(!begins(ShardData::Unknown));
+        assert!(!begins(ShardData::Held));
+        let alone = Part::Primary {
+            may_begin: true,
+            acknowledgements: 0,
+        };
+        assert_eq!(part(&shop(), 0), alone);
+    }
+
+    #[test]
+    fn replicas_are_told_of_their_primary_and_sidecars_of_replicas_that_hold_rows() {
+        let cluster = with(ShardStatus {
+            replicas: vec![1, 2],
+            ..ShardStatus::default()
+        });
+        let replica = Part::Replica {
+            host: "shop-0-0.shop-0.default.svc.cluster.local".to_owned(),
+            port: 3307,
+        };
+        assert_eq!(part(&cluster, 1), replica);
+        let recipient = Recipient::Application(Vec::new());
+        let told = snapshot(&cluster, &secrets(), &recipient, "cluster.local");
+        let instances = &told.topology.shards[0].instances;
+        let told: Vec<_> = instances
+            .iter()
+            .map(|instance| (instance.host.as_str(), instance.role))
+            .collect();
+        // The third instance is beyond what the manifest asks for.
+        assert_eq!(
+            told,
+            [
+                ("shop-0-0.shop-0.default.svc.cluster.local", Role::Primary),
+                ("shop-0-1.shop-0.default.svc.cluster.local", Role::Replica),
+            ]
         );
     }
 }

@@ -35,7 +35,7 @@ impl Site {
         for (name, data) in [
             (
                 "shop-remora-system",
-                json!({"sidecar": "cw==", "agent": "YQ=="}),
+                json!({"sidecar": "cw==", "agent": "YQ==", "replication": "cg=="}),
             ),
             ("shop-app", json!({"password": "cA=="})),
             (
@@ -148,7 +148,7 @@ async fn a_mysql_pod_gets_its_orders_and_reports() {
     site.report("t").await.unwrap();
     let uid = shop().metadata.uid.unwrap();
     let heard = site.reports.of(&Names::new("default", "shop"), &uid);
-    assert_eq!(heard.keys().collect::<Vec<_>>(), [&1]);
+    assert_eq!(heard.keys().collect::<Vec<_>>(), [&InstanceId::primary(1)]);
     site.leading.send_replace(false);
     assert!(matches!(
         site.report("t").await,

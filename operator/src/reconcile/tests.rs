@@ -416,3 +416,22 @@ async fn a_stale_cluster_is_not_written_over() {
     reconcile(Arc::new(stale), context).await.unwrap();
     assert_eq!(status(&fake), before);
 }
+
+#[tokio::test]
+async fn the_passwords_of_a_version_without_replicas_are_completed_and_kept() {
+    let fake = applied();
+    round(&fake, &operator(&fake)).await.unwrap();
+    let path = "/api/v1/namespaces/default/secrets/shop-remora-system";
+    let data = || fake.0.lock().unwrap().objects[path]["data"].clone();
+    let made = data();
+    let mut old = fake.0.lock().unwrap().objects[path].clone();
+    old["data"].as_object_mut().unwrap().remove("replication");
+    fake.put(path, old);
+    round(&fake, &operator(&fake)).await.unwrap();
+    let completed = data();
+    assert_eq!(completed["agent"], made["agent"]);
+    assert_eq!(completed["sidecar"], made["sidecar"]);
+    assert!(completed["replication"].is_string());
+    round(&fake, &operator(&fake)).await.unwrap();
+    assert_eq!(data(), completed);
+}

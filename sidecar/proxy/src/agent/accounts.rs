@@ -28,6 +28,9 @@ struct Attribute {
     remora: Remembered,
 }
 
+/// What an account has that logs in by TLS alone.
+const REQUIRE_SSL: &str = " REQUIRE SSL";
+
 /// A statement, and what it does.
 pub(super) type Step = (&'static str, String);
 
@@ -61,7 +64,9 @@ pub(super) fn steps(known: &Known, ordered: &[Account], sealer: &Sealer) -> Vec<
                     .iter()
                     .chain([&String::new()])
                     .chain(&account.revokes)
-                    .map(String::as_str),
+                    .map(String::as_str)
+                    // Absent rather than empty, so that seals of before stay good.
+                    .chain(account.require_ssl.then_some(REQUIRE_SSL)),
             ),
         };
         let held = known.get(&(account.name.clone(), account.host.clone()));
@@ -96,9 +101,13 @@ pub(super) fn steps(known: &Known, ordered: &[Account], sealer: &Sealer) -> Vec<
         };
         let attribute = serde_json::to_string(&Attribute { remora: wanted }).unwrap_or_default();
         let attribute = literal(&attribute);
+        let tls = match account.require_ssl {
+            true => REQUIRE_SSL,
+            false => "",
+        };
         steps.push((
             "ALTER USER",
-            format!("ALTER USER {name}{password} ACCOUNT UNLOCK ATTRIBUTE {attribute}"),
+            format!("ALTER USER {name}{password}{tls} ACCOUNT UNLOCK ATTRIBUTE {attribute}"),
         ));
     }
     steps.extend(withdrawn(known, ordered));
@@ -142,6 +151,7 @@ mod tests {
             host: "%".to_owned(),
             grants: vec!["SELECT ON *.*".to_owned()],
             revokes: vec!["SELECT ON `remora`.*".to_owned()],
+            require_ssl: false,
         }
     }
 
@@ -213,6 +223,22 @@ mod tests {
               ACCOUNT UNLOCK ATTRIBUTE …"
             ]
         );
+    }
+
+    #[test]
+    fn an_account_for_tls_alone_is_made_so_and_left_alone_afterwards() {
+        let sealer = Sealer::new("key");
+        let ordered = [Account {
+            require_ssl: true,
+            ..app()
+        }];
+        let first = steps(&Known::new(), &ordered, &sealer);
+        let last = &texts(&first)[3];
+        assert!(
+            last.contains("BY 'it''s' REQUIRE SSL ACCOUNT UNLOCK"),
+            "{last}"
+        );
+        assert_eq!(steps(&after(&ordered, &sealer), &ordered, &sealer), []);
     }
 
     #[test]

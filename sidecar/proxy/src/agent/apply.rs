@@ -4,22 +4,30 @@ use std::collections::BTreeSet;
 use std::path::Path;
 use std::time::Duration;
 
-use remora_discovery::{Account, AgentOrders, Snapshot as Told};
+use remora_discovery::{Account, AgentOrders, Part, Snapshot as Told};
 
 use super::sql::{ask, rows, run, text};
-use super::{AgentError, accounts, layout_row, seal::Sealer, socket, workload};
+use super::{AgentError, accounts, layout_row, seal::Sealer, socket, source, workload};
 use crate::backend::Backend;
 use crate::{atomic, layout, sequence};
 
 /// The longest that it may take: thousands of schemas on a slow disk.
 pub(super) const TIMEOUT: Duration = Duration::from_secs(300);
 /// The agent's own account, which takes over from root.
-const AGENT: &str = "remora_agent";
+pub(super) const AGENT: &str = "remora_agent";
 /// The same as the definer of procedures: root makes them, before the accounts, which are granted
 /// to call them.
 const DEFINER: &str = "remora_agent@localhost";
 /// The schema or the table is not there.
 const MISSING: [u16; 2] = [1049, 1146];
+/// Remora's own schema and tables, in the order in which a shard gets them. Replicas have them
+/// from their primary.
+const OWN_TABLES: [(&str, &str); 4] = [
+    ("CREATE DATABASE remora", sequence::CREATE_SCHEMA),
+    ("CREATE TABLE remora.layout", layout::CREATE_TABLE),
+    ("CREATE TABLE remora.sequence", sequence::CREATE_TABLE),
+    ("CREATE TABLE remora.decision", atomic::CREATE_TABLE),
+];
 
 /// The orders are carried out.
 #[derive(Debug)]
@@ -30,9 +38,11 @@ pub(super) struct Applied {
     pub(super) epoch: u64,
     /// What of the ordered layout the rows forbid, by the manifest's fields; empty: nothing.
     pub(super) refused: String,
+    /// MySQL's own identity of the server.
+    pub(super) server_uuid: String,
 }
 
-/// Makes mysqld what was ordered.
+/// Makes mysqld what was ordered of a primary.
 ///
 /// # Errors
 /// If mysqld does not answer or refuses, or the rows are not those of the manifest: then
@@ -42,27 +52,31 @@ pub(super) async fn apply(
     told: &Told,
     orders: &AgentOrders,
 ) -> Result<Applied, AgentError> {
-    let own = orders
-        .accounts
-        .iter()
-        .find(|account| account.name == AGENT)
-        .ok_or_else(|| AgentError::Layout(format!("the orders name no account {AGENT}")))?;
+    let own = own_account(orders)?;
     let mut backend = enter(path, own).await?;
     // Literals are written for an empty sql_mode.
     run(&mut backend, "SET sql_mode", "SET SESSION sql_mode = ''").await?;
     let verdict = lay_out(&mut backend, told, orders).await?;
     make_accounts(&mut backend, orders, own).await?;
-    let backend = lock_root(backend, path, own).await?;
+    let mut backend = lock_root(backend, path, own).await?;
+    let uuid = ask(&mut backend, "reading server_uuid", "SELECT @@server_uuid").await?;
     Ok(Applied {
+        server_uuid: uuid.first().map(|row| text(row, 0)).unwrap_or_default(),
         backend,
         epoch: verdict.epoch,
         refused: verdict.refused,
     })
 }
 
+/// The agent's own account.
+pub(super) fn own_account(orders: &AgentOrders) -> Result<&Account, AgentError> {
+    let own = orders.accounts.iter().find(|account| account.name == AGENT);
+    own.ok_or_else(|| AgentError::Layout(format!("the orders name no account {AGENT}")))
+}
+
 /// Logs in as the agent; on a server that was just initialised, as root, who has no password
 /// there. An agent that cannot log in because it is locked was left half made.
-async fn enter(path: &Path, own: &Account) -> Result<Backend, AgentError> {
+pub(super) async fn enter(path: &Path, own: &Account) -> Result<Backend, AgentError> {
     match socket::log_in(path, AGENT, &own.password).await {
         Ok(backend) => Ok(backend),
         Err(as_agent) => socket::log_in(path, "root", "")
@@ -80,30 +94,19 @@ async fn lay_out(
     told: &Told,
     orders: &AgentOrders,
 ) -> Result<layout_row::Verdict, AgentError> {
-    let held = match rows(backend, layout_row::READ).await? {
-        Ok(rows) => rows.first().map(layout_row::held),
-        Err(error) if MISSING.contains(&error.code) => None,
-        Err(error) => {
-            return Err(AgentError::Refused {
-                what: "reading the layout",
-                error,
-            });
-        }
-    };
+    let held = layout_held(backend).await?;
     if held.is_none() {
         refuse_foreign_rows(backend, told).await?;
+        refuse_lost_rows(orders)?;
     }
     let there = match &held {
         Some(held) => there(backend, told, &layout_row::changed(held, orders)).await?,
         None => BTreeSet::new(),
     };
     let verdict = layout_row::verdict(held.as_ref(), orders, &told.identity, &there)?;
-    for (what, sql) in [
-        ("CREATE DATABASE remora", sequence::CREATE_SCHEMA),
-        ("CREATE TABLE remora.layout", layout::CREATE_TABLE),
-        ("CREATE TABLE remora.sequence", sequence::CREATE_TABLE),
-        ("CREATE TABLE remora.decision", atomic::CREATE_TABLE),
-    ] {
+    // The row agrees with the orders, and its epoch is not above theirs.
+    source::take_writes(backend, orders.replication.as_ref()).await?;
+    for (what, sql) in OWN_TABLES {
         run(backend, what, sql).await?;
     }
     for sql in atomic::create_procedures(Some(DEFINER)) {
@@ -114,6 +117,31 @@ async fn lay_out(
         run(backend, "writing the layout", write).await?;
     }
     Ok(verdict)
+}
+
+/// The row in `remora.layout`; `None` on a server that holds nobody's rows.
+pub(super) async fn layout_held(
+    backend: &mut Backend,
+) -> Result<Option<layout_row::Held>, AgentError> {
+    match rows(backend, layout_row::READ).await? {
+        Ok(rows) => Ok(rows.first().map(layout_row::held)),
+        Err(error) if MISSING.contains(&error.code) => Ok(None),
+        Err(error) => Err(AgentError::Refused {
+            what: "reading the layout",
+            error,
+        }),
+    }
+}
+
+/// An empty server must not take the place of one that held rows: its replicas would have to
+/// throw theirs away.
+fn refuse_lost_rows(orders: &AgentOrders) -> Result<(), AgentError> {
+    match orders.replication.as_ref().map(|order| &order.part) {
+        Some(Part::Primary {
+            may_begin: false, ..
+        }) => Err(AgentError::Empty),
+        _ => Ok(()),
+    }
 }
 
 /// Those of `names` that are tables of the manifest's database or of its physical schemas.
@@ -143,8 +171,8 @@ async fn refuse_foreign_rows(backend: &mut Backend, told: &Told) -> Result<(), A
     }
 }
 
-/// Makes the accounts. They are each server's own and not part of its binary log, where later
-/// replicas would meet them a second time.
+/// Makes the accounts, by way of the binary log: replicas have them from there. Those that an
+/// earlier version made without it reach a replica with the copy that it begins with.
 async fn make_accounts(
     backend: &mut Backend,
     orders: &AgentOrders,
@@ -156,14 +184,10 @@ async fn make_accounts(
         .map(|row| accounts::known(text(row, 0), text(row, 1), &text(row, 2)))
         .collect();
     let steps = accounts::steps(&known, &orders.accounts, &Sealer::new(&own.password));
-    if steps.is_empty() {
-        return Ok(());
-    }
-    run(backend, "SET sql_log_bin", "SET SESSION sql_log_bin = 0").await?;
     for (what, sql) in &steps {
         run(backend, what, sql).await?;
     }
-    run(backend, "SET sql_log_bin", "SET SESSION sql_log_bin = 1").await
+    Ok(())
 }
 
 async fn make_schemas(backend: &mut Backend, told: &Told) -> Result<(), AgentError> {
@@ -186,12 +210,8 @@ async fn lock_root(backend: Backend, path: &Path, own: &Account) -> Result<Backe
     let open = "SELECT 1 FROM mysql.user \
          WHERE user = 'root' AND host = 'localhost' AND account_locked = 'N'";
     if !ask(&mut backend, "looking at root", open).await?.is_empty() {
-        for sql in [
-            "SET SESSION sql_log_bin = 0",
-            "ALTER USER root@localhost ACCOUNT LOCK",
-        ] {
-            run(&mut backend, "locking root", sql).await?;
-        }
+        let lock = "ALTER USER root@localhost ACCOUNT LOCK";
+        run(&mut backend, "locking root", lock).await?;
     }
     Ok(backend)
 }

@@ -164,6 +164,7 @@ mod tests {
                 document: document.to_json(),
             },
             gateway: None,
+            replication: None,
         }
     }
 

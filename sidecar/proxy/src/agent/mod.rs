@@ -7,9 +7,13 @@
 mod accounts;
 mod apply;
 mod certificates;
+mod follow;
+mod hold;
 mod layout_row;
+mod replica;
 mod seal;
 mod socket;
+mod source;
 mod sql;
 mod workload;
 
@@ -17,13 +21,17 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
-use remora_discovery::{AgentHealth, Snapshot as Told};
+use remora_discovery::{
+    AgentHealth, AgentOrders, Part, ReplicationHealth, ServerData, Snapshot as Told,
+};
 use remora_protocol::{Command, Reply};
 use tokio::sync::watch;
 
 pub use self::certificates::ServerCertificates;
 
 use self::apply::{Applied, apply};
+use self::hold::Hold;
+use self::source::Watch;
 use crate::backend::Backend;
 
 /// How often mysqld is asked whether it lives, and looked for when it does not.
@@ -64,12 +72,26 @@ enum AgentError {
         /// The snapshot's.
         got: u64,
     },
+    /// The server is empty, and its shard may hold rows elsewhere. Nothing was touched.
+    #[error(
+        "its volume is empty, and another instance of the shard may hold rows: it stays closed"
+    )]
+    Empty,
+    /// Too few replicas are connected for a commit to be acknowledged.
+    #[error("it takes no writes before {wanted} replicas follow it, and {clients} do")]
+    Alone {
+        /// How many have to acknowledge a commit.
+        wanted: u8,
+        /// How many are connected.
+        clients: u32,
+    },
 }
 
 /// The agent of one mysqld.
 #[derive(Debug)]
 pub struct Agent {
     socket: PathBuf,
+    hold: Hold,
     told: watch::Receiver<Option<Arc<Told>>>,
     health: watch::Sender<Option<AgentHealth>>,
     certificates: ServerCertificates,
@@ -84,6 +106,7 @@ impl Agent {
         health: watch::Sender<Option<AgentHealth>>,
     ) -> Self {
         Self {
+            hold: Hold::beside(&socket),
             socket,
             told,
             health,
@@ -127,59 +150,88 @@ impl Agent {
     /// refuses, or other orders come. Answers how long to rest; `None`: until other orders.
     async fn serve(&mut self, told: &Told) -> Option<Duration> {
         let orders = told.agent.as_ref()?;
-        let attempt = apply(&self.socket, told, orders);
-        match tokio::time::timeout(apply::TIMEOUT, attempt).await {
-            Ok(Ok(Applied {
-                mut backend,
-                epoch,
-                refused,
-            })) => {
-                let in_the_way = !refused.is_empty();
-                self.say(AgentHealth {
-                    mysqld: true,
-                    bootstrapped: true,
-                    reason: String::new(),
-                    least_epoch: epoch,
-                    refused_layout: refused,
-                    judged_layout: orders.layout.fingerprint.clone(),
-                });
-                let watching = self.watch_pulse(&mut backend, &orders.layout.fingerprint);
-                if in_the_way {
-                    // Somebody may take the rows away, which wakes nobody.
-                    drop(tokio::time::timeout(AGAIN, watching).await);
-                } else {
-                    watching.await;
-                }
-                Some(PULSE)
+        let part = orders.replication.as_ref().map(|order| &order.part);
+        if matches!(part, Some(Part::Replica { .. })) {
+            return self.follow(told, orders).await;
+        }
+        self.hold.set(None);
+        let socket = self.socket.clone();
+        let attempt = tokio::time::timeout(apply::TIMEOUT, apply(&socket, told, orders));
+        let attempt = tokio::select! {
+            attempt = attempt => attempt,
+            // A write of the agent's own may wait for replicas for whom nobody waits any more.
+            _ = self.told.changed() => {
+                self.told.mark_changed();
+                return Some(Duration::ZERO);
             }
+        };
+        match attempt {
+            Ok(Ok(applied)) => self.watch(applied, orders).await,
             Ok(Err(error)) => {
-                let rest = if matches!(error, AgentError::Silent(_)) {
-                    PULSE
-                } else {
-                    AGAIN
+                let rest = match error {
+                    AgentError::Silent(_) | AgentError::Alone { .. } => PULSE,
+                    _ => AGAIN,
                 };
-                self.fail(&error, &orders.layout.fingerprint);
+                self.fail(&error, orders);
                 Some(rest)
             }
             Err(_) => {
                 let error = AgentError::Silent("it takes too long".to_owned());
-                self.fail(&error, &orders.layout.fingerprint);
+                self.fail(&error, orders);
                 Some(PULSE)
             }
         }
     }
 
+    /// Reports that the orders are carried out, and watches mysqld.
+    async fn watch(&mut self, applied: Applied, orders: &AgentOrders) -> Option<Duration> {
+        let Applied {
+            mut backend,
+            epoch,
+            refused,
+            server_uuid,
+        } = applied;
+        let in_the_way = !refused.is_empty();
+        let acknowledgements = source::acknowledgements(orders.replication.as_ref());
+        self.say(AgentHealth {
+            mysqld: true,
+            bootstrapped: true,
+            reason: String::new(),
+            least_epoch: epoch,
+            refused_layout: refused,
+            judged_layout: orders.layout.fingerprint.clone(),
+            data: ServerData::Held,
+            replication: orders.replication.as_ref().map(|order| ReplicationHealth {
+                ordinal: order.ordinal,
+                primary: true,
+                server_uuid,
+                acknowledgements,
+                ..ReplicationHealth::default()
+            }),
+        });
+        let watching = self.watch_pulse(&mut backend, orders);
+        if in_the_way {
+            // Somebody may take the rows away, which wakes nobody.
+            drop(tokio::time::timeout(AGAIN, watching).await);
+        } else {
+            watching.await;
+        }
+        Some(PULSE)
+    }
+
     /// Returns when mysqld is gone, or when there are other orders.
-    async fn watch_pulse(&mut self, backend: &mut Backend, layout: &str) {
+    async fn watch_pulse(&mut self, backend: &mut Backend, orders: &AgentOrders) {
         self.certificates.forget();
+        let wanted = source::acknowledgements(orders.replication.as_ref());
+        let mut waits = Watch::default();
         loop {
             let followed = self.certificates.follow(backend);
             match tokio::time::timeout(PATIENCE, followed).await {
                 Ok(Ok(())) => {}
-                Ok(Err(error)) => return self.fail(&error, layout),
+                Ok(Err(error)) => return self.fail(&error, orders),
                 Err(_) => {
                     let slow = "it takes too long to read its certificate";
-                    return self.fail(&AgentError::Silent(slow.to_owned()), layout);
+                    return self.fail(&AgentError::Silent(slow.to_owned()), orders);
                 }
             }
             tokio::select! {
@@ -190,31 +242,33 @@ impl Agent {
                     return;
                 }
             }
-            let ping = async {
-                backend
-                    .command(&Command::Ping, Reply::Command)
-                    .await?
-                    .finish()
-                    .await
+            let look = async {
+                match apply::own_account(orders) {
+                    Ok(own) if wanted > 0 => waits.look(backend, &self.socket, own, wanted).await,
+                    _ => ping(backend).await,
+                }
             };
-            match tokio::time::timeout(PATIENCE, ping).await {
-                Ok(Ok(_)) => {}
+            match tokio::time::timeout(PATIENCE, look).await {
+                Ok(Ok(())) => {}
                 Ok(Err(_)) | Err(_) => {
-                    self.fail(&AgentError::Silent("it went away".to_owned()), layout);
+                    self.fail(&AgentError::Silent("it went away".to_owned()), orders);
                     return;
                 }
             }
         }
     }
 
-    /// Reports a failure under orders for `layout`. What the shard has seen and refused stays
-    /// known while it cannot be asked.
-    fn fail(&self, error: &AgentError, layout: &str) {
+    /// Reports a failure under `orders`. What the shard has seen and refused stays known while
+    /// it cannot be asked.
+    fn fail(&self, error: &AgentError, orders: &AgentOrders) {
         let known = self.health.borrow().clone().unwrap_or_default();
         let (refused_layout, judged_layout) = match error {
-            AgentError::Contradiction(reason) => (reason.clone(), layout.to_owned()),
+            AgentError::Contradiction(reason) => {
+                (reason.clone(), orders.layout.fingerprint.clone())
+            }
             _ => (known.refused_layout, known.judged_layout),
         };
+        let order = orders.replication.as_ref();
         self.say(AgentHealth {
             mysqld: !matches!(error, AgentError::Silent(_)),
             bootstrapped: false,
@@ -225,6 +279,19 @@ impl Agent {
             },
             refused_layout,
             judged_layout,
+            data: match error {
+                AgentError::Empty => ServerData::Empty,
+                AgentError::Contradiction(_)
+                | AgentError::Layout(_)
+                | AgentError::Stale { .. }
+                | AgentError::Alone { .. } => ServerData::Held,
+                AgentError::Silent(_) | AgentError::Refused { .. } => known.data,
+            },
+            replication: order.map(|order| ReplicationHealth {
+                ordinal: order.ordinal,
+                primary: matches!(order.part, Part::Primary { .. }),
+                ..ReplicationHealth::default()
+            }),
         });
     }
 
@@ -245,4 +312,10 @@ impl Agent {
             true
         });
     }
+}
+
+async fn ping(backend: &mut Backend) -> Result<(), AgentError> {
+    let ping = backend.command(&Command::Ping, Reply::Command);
+    let pinged = ping.await.map_err(socket::failure)?.finish().await;
+    pinged.map(drop).map_err(socket::failure)
 }

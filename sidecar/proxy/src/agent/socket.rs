@@ -13,15 +13,19 @@ pub(super) async fn log_in(
     user: &str,
     password: &str,
 ) -> Result<Backend, BackendError> {
-    let login = Login {
+    connect_socket(OWN, socket, login(user, password)).await
+}
+
+/// As whom the agent comes, to its own mysqld or to the primary's.
+pub(super) fn login(user: &str, password: &str) -> Login {
+    Login {
         user: user.as_bytes().to_vec(),
         password: Password::new(password.as_bytes()),
         database: None,
         capabilities: backend_wish(CapabilityFlags::CLIENT_DEPRECATE_EOF),
         collation: UTF8MB4,
         attributes: vec![(b"program_name".to_vec(), b"remora-agent".to_vec())],
-    };
-    connect_socket(OWN, socket, login).await
+    }
 }
 
 /// What a failed connection means: silence, or a refusal to let someone in. The agent has one
@@ -41,6 +45,6 @@ pub(super) fn failure(error: BackendError) -> AgentError {
 }
 
 /// The shard's number in errors, which [`failure`] drops.
-const OWN: usize = 0;
+pub(super) const OWN: usize = 0;
 /// utf8mb4_0900_ai_ci.
 const UTF8MB4: u8 = 255;

@@ -29,14 +29,12 @@ impl Table {
             .unwrap_or_default()
     }
 
-    /// The value of the column of this name in a row, empty for NULL or if there is none.
+    /// The value of the column of this name in a row; `None` for NULL, or if there is none.
     #[must_use]
-    pub fn named(&self, row: usize, name: &str) -> String {
-        let column = self.names.iter().position(|known| known == name);
-        let value = column.and_then(|column| self.rows.get(row)?.get(column)?.as_ref());
-        value
-            .map(|v| String::from_utf8_lossy(v).into_owned())
-            .unwrap_or_default()
+    pub fn named(&self, row: usize, name: &str) -> Option<String> {
+        let column = self.names.iter().position(|known| known == name)?;
+        let value = self.rows.get(row)?.get(column)?.as_ref()?;
+        Some(String::from_utf8_lossy(value).into_owned())
     }
 
     /// Whether a column of the first row is NULL.
@@ -90,9 +88,8 @@ impl Backend {
                 Event::Column => {
                     let column = ColumnDef::decode(payload)?;
                     table.kinds.push(column.kind);
-                    table
-                        .names
-                        .push(String::from_utf8_lossy(column.name).into_owned());
+                    let name = String::from_utf8_lossy(column.name).into_owned();
+                    table.names.push(name);
                     Ok(())
                 }
                 Event::Err => {

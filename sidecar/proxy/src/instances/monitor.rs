@@ -288,7 +288,7 @@ fn stopped(status: &Table) -> Option<String> {
         return Some("it replicates from nowhere".to_owned());
     }
     (0..status.rows.len()).find_map(|row| {
-        let text = |name: &str| status.named(row, name);
+        let text = |name: &str| status.named(row, name).unwrap_or_default();
         // `Connecting` is no stop: what it has is as old as the primary was last seen to have it.
         if text("Replica_IO_Running") == "No" {
             let error = text("Last_IO_Error");

@@ -199,8 +199,8 @@ mod tests {
     fn table(kind: ColumnType, values: [Option<&str>; 4]) -> Table {
         let row = values.map(|v| v.map(|v| v.as_bytes().to_vec())).to_vec();
         Table {
-            names: Vec::new(),
             kinds: vec![kind],
+            names: Vec::new(),
             rows: vec![row],
         }
     }
