@@ -97,6 +97,9 @@ pub struct Scatter<'a> {
     pub parts: Vec<Part<'a>>,
     /// How the rows become the client's.
     pub merge: MergeSpec,
+    /// How many columns a part has: the client's and hidden ones. A server whose table has others
+    /// must not be merged.
+    pub columns: usize,
     /// The client's own statement on one physical schema: its column definitions, from
     /// COM_STMT_PREPARE, are what the client sees.
     pub probe: Part<'a>,

@@ -143,7 +143,7 @@ fn names_one_server(source: &Source<'_>, token: usize) -> bool {
 
 /// Whether a token calls what is not known to read only.
 fn calls_other(source: &Source<'_>, token: usize, catalog: &Catalog) -> bool {
-    if source.kind(token + 1) != Some(TokenKind::LeftParen) || has_columns(source, token) {
+    if source.kind(token + 1) != Some(TokenKind::LeftParen) {
         return false;
     }
     let qualified = token > 0 && source.kind(token - 1) == Some(TokenKind::Dot);
@@ -158,6 +158,8 @@ fn calls_other(source: &Source<'_>, token: usize, catalog: &Catalog) -> bool {
         && !source
             .name(token)
             .is_some_and(|name| catalog.only_reads(&name))
+        // Last, since it looks far: an INSERT may have thousands of rows.
+        && !has_columns(source, token)
 }
 
 /// Whether columns are listed behind a name: of a derived table (`AS t (a, b)`), of a common
@@ -213,6 +215,9 @@ pub(crate) fn around(sql: &[u8], body: &Range<usize>, among: ReadHint) -> ReadHi
 fn in_gap(gap: Option<&[u8]>, before: ReadHint) -> ReadHint {
     let mut hint = before;
     let mut rest = gap.unwrap_or_default();
+    if rest.len() < SHORTEST {
+        return hint;
+    }
     while let Some(start) = memchr::memmem::find(rest, b"/*") {
         rest = &rest[start + 2..];
         let Some(end) = memchr::memmem::find(rest, b"*/") else {
@@ -223,6 +228,9 @@ fn in_gap(gap: Option<&[u8]>, before: ReadHint) -> ReadHint {
     }
     hint
 }
+
+/// Nothing shorter is a hint. Most statements have nothing around them at all.
+const SHORTEST: usize = b"/*remora:primary*/".len();
 
 fn of_comment(text: &[u8]) -> Option<ReadHint> {
     let text = text.trim_ascii();

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
-use arc_swap::ArcSwap;
+use arc_swap::{ArcSwap, ArcSwapOption};
 use remora_crds::ShardingClusterSpec;
 use remora_planner::catalog::load_sql;
 use remora_planner::{Catalog, CatalogBuilder, CatalogError, LoadedColumn};
@@ -27,6 +27,8 @@ static VERSION: AtomicU64 = AtomicU64::new(0);
 pub struct Catalogs {
     current: ArcSwap<Catalog>,
     loaded: Mutex<Loaded>,
+    /// When what is current was read.
+    read_at: ArcSwapOption<Instant>,
 }
 
 /// What the shards said last.
@@ -64,6 +66,7 @@ impl Catalogs {
         Ok(Self {
             current: ArcSwap::from_pointee(catalog),
             loaded: Mutex::default(),
+            read_at: ArcSwapOption::empty(),
         })
     }
 
@@ -71,6 +74,12 @@ impl Catalogs {
     #[must_use]
     pub fn load(&self) -> Arc<Catalog> {
         self.current.load_full()
+    }
+
+    /// When the current catalog was read from the shards, if it was.
+    #[must_use]
+    pub fn loaded_at(&self) -> Option<std::time::Instant> {
+        self.read_at.load().as_ref().map(|at| at.into_std())
     }
 
     /// Asks the shards anew. All have the same tables; the first one that answers will do.
@@ -125,6 +134,7 @@ impl Catalogs {
             .loaded(columns)
             .closed(&world.closed)
             .build(next_version())?;
+        self.read_at.store(Some(Arc::new(Instant::now())));
         self.current.store(Arc::new(catalog));
         loaded.rows = Some(rows);
         Ok(())

@@ -148,7 +148,15 @@ impl World {
             let reason = "it failed several times in a row, and is tried again soon".to_owned();
             return Err(BackendError::Connect { shard, reason });
         }
-        let connected = self.connector.connect(shard, &member.instance, login).await;
+        let connecting = self.connector.connect(shard, &member.instance, login);
+        let connected = tokio::select! {
+            biased;
+            connected = connecting => connected,
+            () = server.cut_off() => {
+                let reason = "the server does not answer".to_owned();
+                return Err(BackendError::Connect { shard, reason });
+            }
+        };
         match &connected {
             // A server that refuses someone is there.
             Ok(_) | Err(BackendError::Server { .. }) => server.succeeded(),

@@ -71,6 +71,7 @@ impl ScatterPlan {
         let mut merge = self.merge.clone();
         merge.limit = limit;
         Ok(Scatter {
+            columns: self.merge.visible + self.hidden.len(),
             parts,
             merge,
             probe,

@@ -6,6 +6,7 @@ mod info;
 mod local;
 mod made_keys;
 mod observe;
+mod over;
 mod read;
 mod relay;
 mod row_numbers;

@@ -13,7 +13,7 @@ use super::run::Route;
 use super::{Patch, Withheld, relay};
 use crate::backend::{BackendError, Ended};
 use crate::failure::Failure;
-use crate::instances::{Member, Server};
+use crate::instances::{Fleet, Member, Server};
 use crate::names::logical;
 use crate::session::{Diagnostics, Note, Session};
 use crate::telemetry::Retry;
@@ -30,16 +30,6 @@ pub(super) struct Missed {
     pub(super) why: Retry,
     /// What the client hears if nobody else may be asked.
     pub(super) error: ErrPacket<'static>,
-}
-
-impl From<Missed> for Failure {
-    /// The session holds nothing on a replica: it goes on.
-    fn from(missed: Missed) -> Self {
-        match missed.why {
-            Retry::Lost => Self::Last(missed.error),
-            Retry::Connect | Retry::Refused => Self::Answer(missed.error),
-        }
-    }
 }
 
 impl Missed {
@@ -127,14 +117,6 @@ impl Session {
         }
         proxy.metrics.servers.retried(missed.why);
         Ok(())
-    }
-
-    /// Notes that the primary answers a read that a replica might have answered.
-    pub(super) fn count_primary_read(&self, world: &World, shard: usize) {
-        let fleet = world.fleets.get(shard);
-        if let Some(primary) = fleet.and_then(|fleet| fleet.primary()) {
-            primary.reads.inc();
-        }
     }
 
     /// Makes a replica ready for a read.
@@ -237,5 +219,13 @@ impl Session {
         let notes = Note::fetch(backend).await.unwrap_or_default();
         let logical = notes.into_iter().map(|note| note.logical(&world.names));
         Diagnostics::of_notes(logical.collect())
+    }
+}
+
+/// Notes that the primary answers a read that a replica might have answered.
+pub(super) fn count_primary_read(world: &World, shard: usize) {
+    let fleet = world.fleets.get(shard);
+    if let Some(primary) = fleet.and_then(Fleet::primary) {
+        primary.reads.inc();
     }
 }

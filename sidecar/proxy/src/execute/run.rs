@@ -167,7 +167,7 @@ impl Session {
         {
             self.fetch_found_rows(&answered).await;
         }
-        if traits.leaves_state && world.reads.is_some() {
+        if traits.leaves_state {
             self.replicas.pin();
         }
         if traits.implicit_commit {

@@ -6,7 +6,7 @@
 use std::sync::Arc;
 
 use bytes::BytesMut;
-use remora_merge::{Column, Format, Limit, Limits, MergeSpec, Merger, Step};
+use remora_merge::{Column, Format, Limit, Limits, MergeError, MergeSpec, Merger, Step};
 use remora_planner::lexer::{Lexer, SqlMode};
 use remora_planner::{Planned, Scatter};
 use remora_protocol::{
@@ -15,14 +15,13 @@ use remora_protocol::{
 };
 
 use super::drain::drain;
-use super::read::Missed;
+use super::over::Over;
 use super::run::Route;
 use super::statement_warnings::{PartNotes, of_statement, of_text};
 use super::union::{admit_columns, of_parts, unions};
-use crate::backend::{Backend, BackendError, Described, Ended, Exchange};
+use crate::backend::{BackendError, Described, Ended, Exchange};
 use crate::failure::Failure;
 use crate::frontend::Client;
-use crate::instances::{Member, Server};
 use crate::names::logical;
 use crate::session::{Diagnostics, Note, Reading, Session, of_branch};
 use crate::world::World;
@@ -33,56 +32,8 @@ const WRITE_AT: usize = 16 * 1024;
 const LIMITS: Limits = Limits { bytes: 64 << 20 };
 
 impl Session {
-    /// Runs a read on all shards concerned and merges the answers.
-    pub(super) async fn scatter(
-        &mut self,
-        world: &World,
-        planned: &Planned,
-        scatter: &Scatter<'_>,
-        route: &Route<'_>,
-    ) -> Result<(), Failure> {
-        if route.reading == Reading::Primary {
-            let over = Over::default();
-            return self
-                .scatter_over(world, planned, scatter, route, &over)
-                .await;
-        }
-        self.begin_read().await?;
-        let (mut reading, mut tried) = (route.reading, Vec::new());
-        loop {
-            let mut over = Over::default();
-            for part in &scatter.parts {
-                let shard = usize::from(part.shard.0);
-                over.replicas
-                    .extend(self.replica(world, shard, reading, &tried));
-            }
-            let before = self.client.written();
-            let attempt = self.scatter_over(world, planned, scatter, route, &over);
-            let failure = match attempt.await {
-                Err(failure) if !over.replicas.is_empty() => failure,
-                outcome => return outcome,
-            };
-            if self.client.written() > before {
-                return Err(failure);
-            }
-            self.client.discard();
-            let missed = Missed::of(failure, true)?;
-            self.may_ask_again(&missed)?;
-            let known = tried.len();
-            for member in &over.replicas {
-                if self.replicas.get(&member.server).is_none() {
-                    tried.push(Arc::clone(&member.server));
-                }
-            }
-            if tried.len() == known {
-                // None of them failed; the primaries may know better.
-                reading = Reading::Primary;
-            }
-        }
-    }
-
-    /// The same once, over these servers.
-    async fn scatter_over(
+    /// Runs a read on all shards concerned, over these servers, and merges the answers.
+    pub(super) async fn scatter_over(
         &mut self,
         world: &World,
         planned: &Planned,
@@ -104,14 +55,11 @@ impl Session {
         self.lease_all(world, &on_primaries, !route.traits.read)
             .await?;
         for &shard in &shards {
-            match over.of(shard) {
-                Some(member) => self.ready(world, member).await??,
-                None => {
-                    if route.reading == Reading::Replica {
-                        self.learn_mark(shard).await?;
-                    }
-                    self.lend_state(shard, &route.traits).await?;
+            if over.of(shard).is_none() {
+                if route.reading == Reading::Replica {
+                    self.learn_mark(shard).await?;
                 }
+                self.lend_state(shard, &route.traits).await?;
             }
         }
         let described = self.describe(world, planned, scatter, route, over).await?;
@@ -145,8 +93,17 @@ impl Session {
         let mut refused = None;
         for exchange in &mut exchanges {
             match columns(exchange).await? {
+                Ok(columns) if columns.len() != scatter.columns => {
+                    // Hidden columns would be taken for the client's.
+                    let column = columns.len().min(scatter.columns);
+                    let changed = Failure::from(MergeError::Changed { column });
+                    refused = refused.or(Some(changed));
+                }
                 Ok(columns) => parts.push(columns),
-                Err(error) => refused = refused.or(Some(error)),
+                Err(error) => {
+                    let error = Failure::from(of_branch(of_parts(logical(world, error))));
+                    refused = refused.or(Some(error));
+                }
             }
         }
         let mut merge = Merge {
@@ -159,7 +116,7 @@ impl Session {
             None => Format::Text,
         };
         let outcome = match refused {
-            Some(error) => Err(of_branch(of_parts(logical(world, error))).into()),
+            Some(failure) => Err(failure),
             None => match Merger::new(&spec, &parts, &client_columns, format, LIMITS) {
                 Ok(merger) => merge.run(merger, world, &described, status).await,
                 Err(error) => Err(error.into()),
@@ -192,22 +149,9 @@ impl Session {
         self.state.found_rows = Some(rows);
         self.state.diagnostics = Diagnostics::of_notes(notes);
         if route.reading != Reading::Primary {
-            for &shard in &shards {
-                match over.of(shard) {
-                    Some(member) => drop(member.reads.inc()),
-                    None => self.count_primary_read(world, shard),
-                }
-            }
+            over.count(world, &shards);
         }
         Ok(())
-    }
-
-    /// The connection to `shard` over which a read runs.
-    fn connection(&mut self, shard: usize, over: &Over<'_>) -> Option<&mut Backend> {
-        match over.of(shard) {
-            Some(member) => self.replicas.get(&member.server),
-            None => self.backends.get(shard),
-        }
     }
 
     /// The merge under the session's `sql_select_limit`, which holds where a statement has no
@@ -289,7 +233,16 @@ impl Session {
             backend.describe(call.sql).await?
         };
         let described = Arc::new(described.map_err(|error| logical(world, error))?);
-        self.probes.put(planned, version, described.clone());
+        let newest = match over.of(shard) {
+            None => true,
+            Some(member) => world
+                .catalogs
+                .loaded_at()
+                .is_some_and(|at| member.server.had_all(at)),
+        };
+        if newest {
+            self.probes.put(planned, version, described.clone());
+        }
         Ok(described)
     }
 }
@@ -363,24 +316,6 @@ fn put_columns(
         status,
     });
     Ok(())
-}
-
-/// On which servers a read runs: the primaries, but for the shards of these replicas.
-#[derive(Debug, Default)]
-struct Over<'w> {
-    replicas: Vec<&'w Member>,
-}
-
-impl<'w> Over<'w> {
-    fn of(&self, shard: usize) -> Option<&'w Member> {
-        let mut replicas = self.replicas.iter().copied();
-        replicas.find(|member| member.server.address().shard == shard)
-    }
-
-    fn servers(&self) -> Vec<Arc<Server>> {
-        let servers = self.replicas.iter();
-        servers.map(|member| Arc::clone(&member.server)).collect()
-    }
 }
 
 struct Merge<'a> {

@@ -4,6 +4,7 @@ use remora_planner::utility::StatementKind;
 use remora_planner::{Statement, Target};
 use remora_protocol::ErrPacket;
 
+use super::read::count_primary_read;
 use super::run::Route;
 use super::{Patch, relay};
 use crate::backend::BackendError;
@@ -60,11 +61,8 @@ impl Session {
         };
         backend.holds_state |= matches!(target, Target::Home);
         if route.reading != Reading::Primary {
-            self.count_primary_read(world, shard);
+            count_primary_read(world, shard);
         }
-        let Some(backend) = self.backends.get(shard) else {
-            return Err(Failure::CutOff);
-        };
         let exchange = match backend.run(&route.call(statement)).await {
             Ok(exchange) => exchange,
             Err(BackendError::Server { error, .. }) => {

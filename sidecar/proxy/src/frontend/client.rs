@@ -37,7 +37,7 @@ pub(crate) struct Client {
     pub(super) capabilities: CapabilityFlags,
     /// Bytes that were written and not counted.
     pub(super) sent: usize,
-    /// The client itself decides which GTIDs it is told (`session_track_gtids`).
+    /// GTIDs in answers are for the client; else the sidecar alone asked for them.
     pub(super) own_gtids: bool,
 }
 
@@ -48,20 +48,15 @@ impl Client {
         self.capabilities
     }
 
-    /// Whether the client itself decided which GTIDs it is told.
+    /// Whether GTIDs in answers are for the client.
     #[must_use]
     pub(crate) fn has_own_gtids(&self) -> bool {
         self.own_gtids
     }
 
-    /// The client SET `session_track_gtids`.
-    pub(crate) fn wants_gtids(&mut self) {
-        self.own_gtids = true;
-    }
-
-    /// That was taken back with all its settings.
-    pub(crate) fn forget_gtids(&mut self) {
-        self.own_gtids = false;
+    /// Decides whether GTIDs in answers are for the client.
+    pub(crate) fn set_own_gtids(&mut self, yes: bool) {
+        self.own_gtids = yes;
     }
 
     /// Lets the client send several statements in one text, or not.

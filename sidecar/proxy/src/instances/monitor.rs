@@ -282,7 +282,8 @@ fn silent() -> Trouble {
     Trouble::Silent(format!("no answer within {} s", PATIENCE.as_secs()))
 }
 
-/// Why a replica does not follow, by its SHOW REPLICA STATUS: a row for each channel.
+/// Why a replica does not follow, by its SHOW REPLICA STATUS: a row for each channel. Texts of
+/// errors may hold rows' values, so that only their numbers are told.
 fn stopped(status: &Table) -> Option<String> {
     if status.rows.is_empty() {
         return Some("it replicates from nowhere".to_owned());
@@ -291,20 +292,12 @@ fn stopped(status: &Table) -> Option<String> {
         let text = |name: &str| status.named(row, name).unwrap_or_default();
         // `Connecting` is no stop: what it has is as old as the primary was last seen to have it.
         if text("Replica_IO_Running") == "No" {
-            let error = text("Last_IO_Error");
-            return Some(
-                format!("its receiver is stopped {error}")
-                    .trim_end()
-                    .to_owned(),
-            );
+            let number = text("Last_IO_Errno");
+            return Some(format!("its receiver is stopped (error {number})"));
         }
         if text("Replica_SQL_Running") != "Yes" {
-            let error = text("Last_SQL_Error");
-            return Some(
-                format!("its applier is stopped {error}")
-                    .trim_end()
-                    .to_owned(),
-            );
+            let number = text("Last_SQL_Errno");
+            return Some(format!("its applier is stopped (error {number})"));
         }
         None
     })

@@ -9,6 +9,7 @@ use std::time::{Duration, Instant};
 use arc_swap::ArcSwap;
 use remora_crds::Resilience;
 use rustix::net::{Shutdown, shutdown};
+use tokio::sync::Notify;
 
 use super::breaker::{Breaker, Limits, State};
 use super::freshness::Freshness;
@@ -42,6 +43,8 @@ pub(crate) struct Server {
     known: Mutex<Known>,
     /// The sockets of open connections, to end them all when it is silent.
     sockets: Mutex<Sockets>,
+    /// Wakes those who wait for a connection to it when that happens.
+    silent: Notify,
     gauges: ServerGauges,
 }
 
@@ -132,6 +135,7 @@ impl Server {
             executed: ArcSwap::default(),
             known: Mutex::default(),
             sockets: Mutex::default(),
+            silent: Notify::new(),
             gauges,
         }
     }
@@ -210,6 +214,11 @@ impl Server {
         as_of != 0 && nanos(now).saturating_sub(as_of) <= most.as_nanos() as u64
     }
 
+    /// Whether it has all that its primary had at a moment.
+    pub(crate) fn had_all(&self, at: Instant) -> bool {
+        self.as_of.load(Ordering::Relaxed) >= nanos(at)
+    }
+
     /// Whether it is known to have executed these.
     pub(crate) fn has(&self, gtids: &GtidSet) -> bool {
         self.executed.load().contains(gtids)
@@ -238,7 +247,7 @@ impl Server {
             let (from, to) = (before.label(), health.label());
             match health {
                 Health::Up => {
-                    tracing::info!(shard, %host, port, from, to, "A server's health changed")
+                    tracing::info!(shard, %host, port, from, to, "A server's health changed");
                 }
                 _ => {
                     tracing::warn!(shard, %host, port, from, to, error, "A server's health changed");
@@ -265,14 +274,18 @@ impl Server {
     }
 
     /// Ends all connections to it: whoever waits for an answer gets an error at once, and a read
-    /// may be asked of another server. Says how many there were.
-    pub(super) fn cut(&self) -> usize {
-        let mut sockets = locked(&self.sockets);
-        for (_, socket) in sockets.open.drain() {
+    /// may be asked of another server.
+    pub(super) fn cut(&self) {
+        self.silent.notify_waiters();
+        for (_, socket) in locked(&self.sockets).open.drain() {
             // It may be closed already.
             let _ = shutdown(&socket, Shutdown::Both);
         }
-        sockets.open.len()
+    }
+
+    /// Waits until it is found to be silent.
+    pub(crate) async fn cut_off(&self) {
+        self.silent.notified().await;
     }
 }
 

@@ -62,19 +62,18 @@ impl Backends {
             }
             let written = backend.take_written();
             if !written.is_nothing() {
-                entry(&mut self.written, shard).merge(written);
+                let all = entry(&mut self.written, shard);
+                all.merge(written);
+                let ranges = all.gtids.as_ref().map_or(0, GtidSet::ranges);
+                all.unknown |= ranges > MOST_RANGES;
             }
         }
         match self.written.get(shard) {
-            None => Mark::Nothing,
-            Some(written) if written.unknown => Mark::Unknown,
-            Some(Written { gtids: None, .. }) => Mark::Nothing,
-            Some(Written {
-                gtids: Some(gtids), ..
-            }) if gtids.ranges() > MOST_RANGES => Mark::Unknown,
+            Some(Written { unknown: true, .. }) => Mark::Unknown,
             Some(Written {
                 gtids: Some(gtids), ..
             }) => Mark::Gtids(gtids),
+            Some(_) | None => Mark::Nothing,
         }
     }
 

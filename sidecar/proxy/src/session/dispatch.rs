@@ -164,7 +164,7 @@ impl Session {
                 backend.queue_query(first_settings(&world));
             })
             .await;
-        self.client.forget_gtids();
+        self.client.set_own_gtids(world.reads.is_none());
         // MySQL forgets the login's collation too, so that further shards must not see it.
         self.account.identity.collation = DEFAULT_COLLATION.into();
         let database = self.state.context.database.clone();
@@ -194,7 +194,8 @@ impl Session {
         let host = self.account.host.clone();
         self.backends.quit_all().await;
         self.replicas.quit_all().await;
-        self.client.forget_gtids();
+        let own_gtids = self.proxy.world().reads.is_none();
+        self.client.set_own_gtids(own_gtids);
         self.prepared.clear();
         let before = &self.account.identity;
         let changed = frontend::change_user(

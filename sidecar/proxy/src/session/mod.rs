@@ -124,7 +124,9 @@ pub(crate) async fn run(
 }
 
 impl Session {
-    fn new(proxy: Arc<Proxy>, client: Client, id: u32, account: Account) -> Self {
+    fn new(proxy: Arc<Proxy>, mut client: Client, id: u32, account: Account) -> Self {
+        // Where replicas are read from, the sidecar has servers tell them.
+        client.set_own_gtids(proxy.world().reads.is_none());
         let state = State::new(client.capabilities(), account.collation());
         Self {
             proxy,

@@ -35,6 +35,12 @@ impl Probes {
         Some(probe.described.clone())
     }
 
+    /// Forgets the definitions for a plan.
+    pub(crate) fn forget(&mut self, planned: &Planned) {
+        self.known
+            .retain(|probe| !Arc::ptr_eq(&probe.plan, planned.plan()));
+    }
+
     /// Remembers definitions.
     pub(crate) fn put(&mut self, planned: &Planned, version: u64, described: Arc<Described>) {
         if self.version != version || self.known.len() == CAPACITY {

@@ -85,7 +85,11 @@ impl Session {
         if !matches!(self.backends.mark(shard), Mark::Unknown) {
             return Ok(());
         }
-        let Some(backend) = self.backends.get(shard) else {
+        let tracking = self
+            .backends
+            .get(shard)
+            .filter(|backend| backend.tracks_writes());
+        let Some(backend) = tracking else {
             return Ok(());
         };
         let table = backend.table(EXECUTED).await??;

@@ -65,7 +65,7 @@ impl Session {
             self.learn_select_limit(shard).await?;
         }
         if touches_gtids {
-            self.client.wants_gtids();
+            self.client.set_own_gtids(true);
         }
         if modes {
             self.learn_sql_mode(shard).await?;
