@@ -2,6 +2,7 @@
 
 mod access;
 mod amount;
+mod encryption;
 mod later;
 mod mysql;
 mod sidecar;
@@ -14,6 +15,7 @@ use serde::{Deserialize, Serialize};
 
 pub use access::{Access, SecretKeyRef, User};
 pub use amount::Amount;
+pub use encryption::{Digest, EncryptedColumn, Encryption, EncryptionKey, Lookup, SecretName};
 pub use later::Later;
 pub use mysql::{Mysql, RESERVED_OPTIONS, Resources, Storage};
 pub use sidecar::Sidecar;
@@ -61,9 +63,12 @@ pub const MAX_CLUSTER_NAME: usize = 48;
     validation = Rule::new("self.access.all(a, a.users.all(u, self.users.exists(x, x.name == u)))")
         .message("spec.access[].users names a user that spec.users does not have; correct the name, or add the user")
         .field_path(".access"),
-    validation = Rule::new("!has(self.encryption)")
-        .message("spec.encryption: this version does not encrypt columns yet; remove the field")
-        .field_path(".encryption"),
+    validation = Rule::new("self.tables.all(t, t.encryption.all(c, !has(c.key) || (has(self.encryption) && self.encryption.keys.exists(k, k.name == c.key))))")
+        .message("spec.tables[].encryption[].key names a key that spec.encryption.keys does not have; correct the name, or add the key")
+        .field_path(".tables"),
+    validation = Rule::new("self.access.all(a, a.keys.all(n, has(self.encryption) && self.encryption.keys.exists(k, k.name == n)))")
+        .message("spec.access[].keys names a key that spec.encryption.keys does not have; correct the name, or add the key")
+        .field_path(".access"),
     validation = Rule::new("!has(self.reads)")
         .message("spec.reads: this version has no replicas to read from yet; remove the field")
         .field_path(".reads"),
@@ -124,10 +129,9 @@ pub struct ShardingClusterSpec {
     /// The sidecars of this cluster, in MySQL pods and in application pods.
     #[serde(default)]
     pub sidecar: Sidecar,
-    /// Keys of encrypted columns. Refused: a later version brings it.
+    /// Keys of encrypted columns.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    #[schemars(schema_with = "later::object")]
-    pub encryption: Option<Later>,
+    pub encryption: Option<Encryption>,
     /// Reads from replicas. Refused: a later version brings it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(schema_with = "later::object")]

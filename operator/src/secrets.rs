@@ -10,11 +10,12 @@ use kube::api::{Api, PostParams};
 use kube::{Client, ResourceExt};
 use rand::Rng;
 use rand::distr::Alphanumeric;
-use remora_crds::{SecretKeyRef, ShardingCluster, User};
+use remora_crds::{ColumnKey, SecretKeyRef, ShardingCluster, User};
 
 use crate::act::{ActError, Actor};
 use crate::build::{self, CA_KEY, Kind, Object, ObjectKey, SystemPasswords};
 use crate::certificates::{Authority, CertificateError};
+use crate::column_keys;
 use crate::names::{CLUSTER, CLUSTER_NAMESPACE, Names};
 
 /// 190 bits; letters and digits alone, so that no shell or URI stumbles over them.
@@ -29,6 +30,8 @@ pub struct ClusterSecrets {
     pub users: BTreeMap<String, String>,
     /// The CA that issued the servers' certificate, as PEM.
     pub server_ca: String,
+    /// Keys of encrypted columns.
+    pub keys: Vec<ColumnKey>,
 }
 
 /// Why a Secret cannot be read or made.
@@ -67,6 +70,16 @@ pub enum SecretError {
         path: String,
         /// The Secret.
         name: String,
+    },
+    /// A key of encrypted columns cannot be one.
+    #[error("{path}: Secret {name}: {reason}")]
+    Key {
+        /// The manifest's field.
+        path: String,
+        /// The Secret.
+        name: String,
+        /// Why, and the remedy.
+        reason: String,
     },
     /// No certificate.
     #[error("issuing the servers' certificate: {0}")]
@@ -108,10 +121,14 @@ pub async fn read(
     let Some(server_ca) = tls.as_ref().and_then(|secret| text(secret, CA_KEY)) else {
         return Ok(None);
     };
+    let Some(keys) = column_keys::read(&secrets, &cluster.spec).await? else {
+        return Ok(None);
+    };
     Ok(Some(ClusterSecrets {
         system,
         users,
         server_ca,
+        keys,
     }))
 }
 
@@ -148,10 +165,12 @@ pub async fn ensure(
     }
     let server_names = names.server_names(cluster.spec.shards, domain);
     let server_ca = ensure_tls(&secrets, &names, authority, &server_names).await?;
+    let keys = column_keys::ensure(&secrets, &names, &cluster.spec).await?;
     Ok(ClusterSecrets {
         system,
         users,
         server_ca,
+        keys,
     })
 }
 
@@ -268,14 +287,17 @@ fn text(secret: &Secret, key: &str) -> Option<String> {
     String::from_utf8(secret.data.as_ref()?.get(key)?.0.clone()).ok()
 }
 
-async fn fetch(secrets: &Api<Secret>, name: &str) -> Result<Option<Secret>, SecretError> {
+pub(crate) async fn fetch(
+    secrets: &Api<Secret>,
+    name: &str,
+) -> Result<Option<Secret>, SecretError> {
     secrets
         .get_opt(name)
         .await
         .map_err(|error| failed(name, error))
 }
 
-fn failed(name: &str, source: kube::Error) -> SecretError {
+pub(crate) fn failed(name: &str, source: kube::Error) -> SecretError {
     SecretError::Api {
         name: name.to_owned(),
         source: Box::new(source),

@@ -22,7 +22,7 @@ pub(crate) use object::stamp;
 pub use object::{Kind, Object, ObjectKey};
 pub use pod::{MYSQL_CONTAINER, SIDECAR_CONTAINER};
 pub(crate) use pod::{pod_spec_hash, sidecar_resources};
-pub use secret::{CA_KEY, SystemPasswords, system_secret, tls_secret, user_secret};
+pub use secret::{CA_KEY, SystemPasswords, keys_secret, system_secret, tls_secret, user_secret};
 
 /// What builders need besides the manifest.
 #[derive(Clone, Debug)]

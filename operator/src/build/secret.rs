@@ -75,6 +75,12 @@ pub fn tls_secret(names: &Names, certificate: String, key: String, ca: String) -
     )
 }
 
+/// A Secret of new keys of encrypted columns, by `NAME.VERSION`. The name is the manifest's.
+#[must_use]
+pub fn keys_secret(names: &Names, name: String, keys: BTreeMap<String, String>) -> Secret {
+    retained(names, name, "Opaque", keys)
+}
+
 /// The CA within `NAME-remora-tls`.
 pub const CA_KEY: &str = "ca.crt";
 

@@ -1,7 +1,7 @@
 //! From a cluster and its Secrets to what one sidecar is told. Pure.
 
 use remora_crds::{
-    Credentials, Instance, LayoutDocument, Role, ShardEndpoints, ShardingCluster,
+    ColumnKey, Credentials, Instance, LayoutDocument, Role, ShardEndpoints, ShardingCluster,
     ShardingClusterSpec, Topology, TopologyMetadata,
 };
 use remora_discovery::{AgentOrders, Identity, LayoutOrder, Snapshot};
@@ -14,10 +14,19 @@ use crate::secrets::ClusterSecrets;
 /// Whom a snapshot is for.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub(super) enum Recipient {
-    /// An application's pod, with the users that it may log in as.
-    Application(Vec<String>),
+    /// An application's pod.
+    Application(Granted),
     /// The MySQL pod of a shard.
     Agent(u16),
+}
+
+/// What `spec.access` grants an application's pod.
+#[derive(Clone, Debug, Default, Eq, PartialEq)]
+pub(super) struct Granted {
+    /// The users that it may log in as.
+    pub(super) users: Vec<String>,
+    /// The keys of encrypted columns.
+    pub(super) keys: Vec<String>,
 }
 
 /// What `recipient` is told.
@@ -42,7 +51,11 @@ pub(super) fn snapshot(
     };
     let granted = |name: &str| match recipient {
         Recipient::Agent(_) => true,
-        Recipient::Application(users) => users.iter().any(|user| user == name),
+        Recipient::Application(granted) => granted.users.iter().any(|user| user == name),
+    };
+    let gets_key = |key: &&ColumnKey| match recipient {
+        Recipient::Agent(_) => true,
+        Recipient::Application(granted) => granted.keys.contains(&key.name),
     };
     let users = secrets.users.iter().filter(|(name, _)| granted(name));
     Snapshot {
@@ -76,6 +89,7 @@ pub(super) fn snapshot(
                 name: SIDECAR.to_owned(),
                 password: secrets.system.sidecar.clone(),
             }),
+            keys: secrets.keys.iter().filter(gets_key).cloned().collect(),
         },
         backend_ca: Some(secrets.server_ca.clone()),
         agent: match recipient {
@@ -90,8 +104,8 @@ pub(super) fn snapshot(
 /// may use the cluster.
 fn spec_for(cluster: &ShardingCluster, recipient: &Recipient) -> ShardingClusterSpec {
     let mut spec = cluster.spec.clone();
-    if let Recipient::Application(users) = recipient {
-        spec.users.retain(|user| users.contains(&user.name));
+    if let Recipient::Application(granted) = recipient {
+        spec.users.retain(|user| granted.users.contains(&user.name));
         spec.access.clear();
     }
     spec
@@ -135,12 +149,22 @@ mod tests {
                 .map(|(name, password)| (name.to_owned(), password.to_owned()))
                 .into(),
             server_ca: "CA".to_owned(),
+            keys: ["mobile", "card"]
+                .map(|name| ColumnKey {
+                    name: name.to_owned(),
+                    version: 1,
+                    key: "k".to_owned(),
+                })
+                .into(),
         }
     }
 
     #[test]
     fn an_application_gets_its_users_and_nothing_of_the_agents() {
-        let recipient = Recipient::Application(vec!["app".to_owned()]);
+        let recipient = Recipient::Application(Granted {
+            users: vec!["app".to_owned()],
+            keys: vec!["card".to_owned()],
+        });
         let snapshot = snapshot(&shop(), &secrets(), &recipient, "cluster.local");
         let users: Vec<_> = snapshot
             .topology
@@ -149,6 +173,8 @@ mod tests {
             .map(|user| user.name.as_str())
             .collect();
         assert_eq!(users, ["app"]);
+        let keys: Vec<_> = snapshot.topology.keys.iter().map(|key| &key.name).collect();
+        assert_eq!(keys, ["card"]);
         assert_eq!(snapshot.agent, None);
         let system = snapshot.topology.system.unwrap();
         assert_eq!(
@@ -164,6 +190,7 @@ mod tests {
     fn an_agent_gets_its_orders() {
         let snapshot = snapshot(&shop(), &secrets(), &Recipient::Agent(1), "cluster.local");
         assert_eq!(snapshot.topology.users.len(), 2);
+        assert_eq!(snapshot.topology.keys.len(), 2);
         let orders = snapshot.agent.unwrap();
         assert_eq!(orders.shard, 1);
         let names: Vec<_> = orders
