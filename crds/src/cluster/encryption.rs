@@ -36,7 +36,7 @@ pub struct EncryptionKey {
 #[derive(Clone, Debug, Deserialize, JsonSchema, PartialEq, Serialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct SecretName {
-    /// Its name.
+    /// The Secret's name.
     #[schemars(length(min = 1, max = 253))]
     pub name: String,
 }

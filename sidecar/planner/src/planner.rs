@@ -29,6 +29,7 @@ pub struct Planned {
     literals: Box<[Token]>,
     start: usize,
     cached: bool,
+    veiled: bool,
 }
 
 impl Planner {
@@ -51,8 +52,34 @@ impl Planner {
         normalizer: &mut Normalizer,
         sql: &[u8],
     ) -> Result<Planned, Refusal> {
+        self.plan_text(catalog, context, normalizer, sql, false)
+    }
+
+    /// The same for a statement that a [`Veiler`](crate::veil::Veiler) made: protected columns in
+    /// it are stored ones.
+    ///
+    /// # Errors
+    /// If the statement cannot be served.
+    pub fn plan_veiled(
+        &self,
+        catalog: &Catalog,
+        context: &Context,
+        normalizer: &mut Normalizer,
+        sql: &[u8],
+    ) -> Result<Planned, Refusal> {
+        self.plan_text(catalog, context, normalizer, sql, true)
+    }
+
+    fn plan_text(
+        &self,
+        catalog: &Catalog,
+        context: &Context,
+        normalizer: &mut Normalizer,
+        sql: &[u8],
+        veiled: bool,
+    ) -> Result<Planned, Refusal> {
         let mut key = CacheKey::EMPTY;
-        let key = context.cache_key(catalog, &mut key);
+        let key = context.cache_key(catalog, &mut key, veiled);
         let fingerprint = normalizer.normalize(sql, context.sql_mode, key);
         let start = fingerprint.body.start;
         if fingerprint.several {
@@ -78,6 +105,7 @@ impl Planner {
                 literals: fingerprint.literals.into(),
                 start,
                 cached: true,
+                veiled,
             });
         }
         let made = dispatch::plan(
@@ -86,6 +114,7 @@ impl Planner {
             sql,
             fingerprint.body.clone(),
             fingerprint.invalid,
+            veiled,
         )?;
         let plan = Arc::new(made.plan);
         if made.cacheable && !fingerprint.invalid {
@@ -97,6 +126,7 @@ impl Planner {
             literals: fingerprint.literals.into(),
             start,
             cached: false,
+            veiled,
         })
     }
 
@@ -130,6 +160,7 @@ impl Planner {
                 context,
                 sql.get(offset..).unwrap_or_default(),
                 input,
+                planned.veiled,
             );
         }
         let binding = Binding {
@@ -139,7 +170,7 @@ impl Planner {
             session: &input.session,
             values: planned.values(context, sql, input),
         };
-        planned.plan.bind(&binding, input.generated)
+        planned.plan.bind(&binding, input)
     }
 
     /// Plans and binds the statement behind EXPLAIN REMORA. Where it would need generated
@@ -150,8 +181,10 @@ impl Planner {
         context: &Context,
         sql: &[u8],
         input: &BindInput<'_>,
+        veiled: bool,
     ) -> BindResult<'a> {
-        let planned = self.plan(catalog, context, &mut Normalizer::default(), sql)?;
+        let mut normalizer = Normalizer::default();
+        let planned = self.plan_text(catalog, context, &mut normalizer, sql, veiled)?;
         let needed = self.generated_values_needed(context, &planned, sql, input);
         let values: Vec<u64> = (1..=needed.map_or(0, |needed| needed.count as u64)).collect();
         let input = BindInput {
@@ -172,6 +205,12 @@ impl Planned {
     #[must_use]
     pub fn plan(&self) -> &Arc<Plan> {
         &self.plan
+    }
+
+    /// Whether it is of a statement that a veiler made.
+    #[must_use]
+    pub fn is_veiled(&self) -> bool {
+        self.veiled
     }
 
     /// Whether the plan was in the cache.

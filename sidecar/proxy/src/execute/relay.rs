@@ -4,11 +4,14 @@
 //! on a physical schema; OK and the end of rows, whose status the session must know; errors.
 //! What needs no change is written straight from the backend's read buffer.
 
+use bytes::BytesMut;
 use remora_protocol::{
     CapabilityFlags, ErrPacket, Event, Found, HEADER, OkPacket, StatusFlags, decode_end, payload,
     rename_schema,
 };
 
+use super::drain::drain;
+use super::{Cover, Unveiling};
 use crate::backend::{Ended, Exchange};
 use crate::failure::Failure;
 use crate::frontend::Client;
@@ -28,6 +31,8 @@ pub(crate) struct Patch<'a> {
     pub withheld: Option<u16>,
     /// It may be of an XA branch, of which the client knows nothing.
     pub in_branch: bool,
+    /// Values are opened on the way.
+    pub cover: Option<&'a Cover>,
 }
 
 /// What the session must know of an answer.
@@ -59,7 +64,8 @@ pub(crate) async fn relay(
             .contains(CapabilityFlags::CLIENT_SESSION_TRACK),
         // Numbers differ when a text was split into several statements, or its rewriting
         // changed how many frames it needed.
-        renumbers: client.sequence() != exchange.first_sequence(),
+        renumbers: patch.cover.is_some() || client.sequence() != exchange.first_sequence(),
+        unveiling: patch.cover.map(Cover::unveiling),
         patch,
         next_sequence: client.sequence(),
         relayed: Relayed::default(),
@@ -70,6 +76,11 @@ pub(crate) async fn relay(
     loop {
         let verbatim = match relay.pass(client, &mut exchange) {
             Ok(verbatim) => verbatim,
+            // A value that does not open ends the rows with an error, as MySQL's own do.
+            Err(Failure::Answer(error)) if patch.cover.is_some() => {
+                drain(exchange, true).await?;
+                return Err(Failure::Answer(error));
+            }
             Err(failure) if written => return Err(cut_off(&failure)),
             Err(failure) => return Err(failure),
         };
@@ -103,6 +114,7 @@ struct Relay<'a> {
     strips_tracking: bool,
     renumbers: bool,
     patch: &'a Patch<'a>,
+    unveiling: Option<Unveiling<'a>>,
     next_sequence: u8,
     relayed: Relayed,
 }
@@ -122,6 +134,7 @@ enum Fate<'p> {
     Kept,
     Renumbered,
     Column,
+    Row,
     Ok(OkPacket<'p>),
     End(OkPacket<'p>),
     Error(ErrPacket<'p>),
@@ -155,9 +168,11 @@ impl Relay<'_> {
                     if !self.renumbers {
                         client.set_sequence(sequence_after(packet).wrapping_sub(1));
                     }
-                    self.put(client, fate, &body)?;
+                    let put = self.put(client, fate, &body);
                     self.next_sequence = client.sequence();
+                    // Also where it failed: the scanner is past the packet.
                     exchange.consume(start + len);
+                    put?;
                     at = 0;
                 }
             }
@@ -179,7 +194,11 @@ impl Relay<'_> {
             Event::End { .. } => {
                 self.relayed.had_rows = true;
                 let ok = decode_end(body, self.capabilities)?;
-                self.ended(ok).map_or(kept, Fate::End)
+                let changed = self.ended(ok);
+                match self.unveiling {
+                    Some(_) => Fate::End(changed.unwrap_or(ok)),
+                    None => changed.map_or(kept, Fate::End),
+                }
             }
             Event::Err => {
                 let error = ErrPacket::decode(body)?;
@@ -195,7 +214,12 @@ impl Relay<'_> {
                 };
                 match self.patch.names {
                     Some(names) => {
-                        let message = names.in_text(&error.message).into_owned().into();
+                        let message = names.in_text(&error.message).into_owned();
+                        let message = match self.patch.cover {
+                            Some(cover) => cover.in_text(&message),
+                            None => message,
+                        };
+                        let message = message.into();
                         Fate::Error(ErrPacket { message, ..error })
                     }
                     None if self.patch.in_branch => Fate::Error(error),
@@ -203,6 +227,7 @@ impl Relay<'_> {
                 }
             }
             Event::Column if self.patch.names.is_some() => Fate::Column,
+            Event::Row if self.unveiling.is_some() => Fate::Row,
             _ => kept,
         })
     }
@@ -223,12 +248,37 @@ impl Relay<'_> {
         (changed != ok).then_some(changed)
     }
 
-    fn put(&self, client: &mut Client, fate: Fate<'_>, body: &[u8]) -> Result<(), Failure> {
+    /// Adds the rows that were kept until all were there.
+    fn put_held(&mut self, client: &mut Client) {
+        for row in self.unveiling.iter_mut().flat_map(Unveiling::take_held) {
+            client.put(&row);
+        }
+    }
+
+    fn put(&mut self, client: &mut Client, fate: Fate<'_>, body: &[u8]) -> Result<(), Failure> {
         match fate {
             Fate::Withheld => {}
             Fate::Kept | Fate::Renumbered => client.put(body),
             Fate::Ok(ok) => client.put_ok(&ok),
-            Fate::End(ok) => client.put_end(&ok),
+            Fate::End(ok) => {
+                self.put_held(client);
+                client.put_end(&ok);
+            }
+            Fate::Row => {
+                if let Some(unveiling) = &mut self.unveiling {
+                    let mut row = BytesMut::new();
+                    if unveiling.row(body, &mut row)? {
+                        client.put(&row);
+                    }
+                }
+            }
+            Fate::Column if self.unveiling.is_some() => {
+                if let (Some(unveiling), Some(names)) = (&mut self.unveiling, self.patch.names) {
+                    let mut column = BytesMut::new();
+                    unveiling.column(names, body, &mut column)?;
+                    client.put(&column);
+                }
+            }
             Fate::Error(error) => client.put_error(&error),
             Fate::Column => {
                 let names = self.patch.names;

@@ -47,6 +47,9 @@ impl Session {
 
     async fn statement(&mut self, sql: &[u8], more_results: bool) -> Result<(), Failure> {
         let world = self.proxy.world();
+        if self.veil(&world.catalogs.load(), sql)?.is_some() {
+            return self.veiled_statement(&world, sql, more_results).await;
+        }
         let (catalog, planned) = self.plan(&world, sql).await?;
         let request = Request {
             sql,
@@ -54,6 +57,7 @@ impl Session {
             keys: None,
             charset: None,
             more_results,
+            cover: None,
         };
         self.run(&world, &catalog, &planned, &request).await
     }
