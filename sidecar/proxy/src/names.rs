@@ -47,6 +47,12 @@ impl Names {
         self.prefix.is_some()
     }
 
+    /// Whether some table has encrypted columns.
+    #[must_use]
+    pub fn encrypts(&self) -> bool {
+        self.companion.is_some()
+    }
+
     /// The logical name of `schema`, where it is a physical one.
     #[must_use]
     pub fn logical(&self, schema: &[u8]) -> Option<&[u8]> {

@@ -156,6 +156,16 @@ impl Reader<'_> {
         };
         let end = source.find(at + 1, to, &["FIRST", "AFTER"]).unwrap_or(to);
         if source.is(from, "ADD") {
+            let said = collation(source, at + 1, end).is_some();
+            let kind = column_type(source, at + 1, end).unwrap_or_default();
+            let binary = kind.contains("binary") || kind.contains("blob");
+            if column.sealed().is_some() && !said && !binary {
+                return Err(refused(
+                    table,
+                    column,
+                    "ADD COLUMN without a COLLATE of its own, since the table's is not known,",
+                ));
+            }
             let unique = self.column(table, column, at, end, DEFAULT_COLLATION)?;
             if let Some(sealed) = column.sealed().filter(|it| it.lookup) {
                 let mut more = format!(", ADD COLUMN {}", companion(sealed));

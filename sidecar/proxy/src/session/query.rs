@@ -31,7 +31,10 @@ impl Session {
             [] => self.statement(sql, false).await,
             [only] => self.statement(&sql[only.clone()], false).await,
             // A server that was not told to expect several takes the text for one that is wrong.
-            _ if !several => self.pass_on(sql).await,
+            _ if !several => {
+                self.refuse_to_pass(sql)?;
+                self.pass_on(sql).await
+            }
             [all @ .., last] => {
                 for range in all {
                     self.statement(&sql[range.clone()], true).await?;
@@ -47,7 +50,7 @@ impl Session {
 
     async fn statement(&mut self, sql: &[u8], more_results: bool) -> Result<(), Failure> {
         let world = self.proxy.world();
-        if self.veil(&world.catalogs.load(), sql)?.is_some() {
+        if world.names.encrypts() && self.veil(&world.catalogs.load(), sql)?.is_some() {
             return self.veiled_statement(&world, sql, more_results).await;
         }
         let (catalog, planned) = self.plan(&world, sql).await?;

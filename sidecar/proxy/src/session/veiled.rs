@@ -7,7 +7,7 @@ use bytes::BytesMut;
 use remora_planner::utility::StatementKind;
 use remora_planner::veil::{Fed, Veil, Veiled};
 use remora_planner::{BindInput, Catalog, Param as KeyParam, Planned};
-use remora_protocol::{ColumnDef, ColumnType, Param, ParamType, RawParam};
+use remora_protocol::{ColumnDef, ColumnType, ErrPacket, Param, ParamType, RawParam};
 
 use super::utility::not_supported;
 use super::{Diagnostics, Note, Session};
@@ -37,6 +37,19 @@ impl Session {
             .veiler
             .veil(catalog, &state.context, normalizer, sql)?;
         Ok(veil)
+    }
+
+    /// A text that a server would refuse is not shown to it where it may hold values of
+    /// protected columns.
+    pub(super) fn refuse_to_pass(&self, sql: &[u8]) -> Result<(), Failure> {
+        let world = self.proxy.world();
+        if !world.catalogs.load().may_concern_protected(sql) {
+            return Ok(());
+        }
+        let message = "You have an error in your SQL syntax: several statements without \
+                       CLIENT_MULTI_STATEMENTS; no part of them is shown, since they may name a \
+                       table with encrypted columns";
+        Err(ErrPacket::new(1064, *b"42000", message).into())
     }
 
     /// Plans a veiled text under a catalog.
