@@ -131,7 +131,7 @@ impl Key {
         for (number, material) in versions {
             let version = Version {
                 cipher: Aes256Gcm::new((&*material.derive(b"remora seal 1")).into()),
-                nonces: mac(&*material.derive(b"remora nonce 1")),
+                nonces: mac(&material.derive(b"remora nonce 1")),
             };
             if made.insert(number, version).is_some() {
                 return Err(RingError::Twice(number));
@@ -143,8 +143,8 @@ impl Key {
         let first = first.ok_or(RingError::NoFirst)?;
         Ok(Self {
             versions: made,
-            index: mac(&*first.derive(b"remora index 1")),
-            digest: mac(&*first.0),
+            index: mac(&first.derive(b"remora index 1")),
+            digest: mac(&first.0),
         })
     }
 

@@ -87,8 +87,11 @@ impl Veil {
     /// The statement that is prepared, before it has values.
     ///
     /// # Errors
-    /// None; the text is the same whatever the values are.
+    /// If it names what is not there.
     pub fn prepare(&self, context: &Context, sql: &[u8]) -> Result<Veiled, Refusal> {
+        if let (true, Some(refusal)) = (self.plan.unknown, &self.plan.late) {
+            return Err(refusal.clone());
+        }
         let values = Values {
             frame: self.frame(sql),
             mode: context.sql_mode,

@@ -102,7 +102,7 @@ impl Reader<'_> {
 
     /// A column compared with constants.
     fn compared(&mut self, found: &Use<'_>, constants: &[&Expr]) -> Result<(), Refusal> {
-        self.lookup(found)?;
+        lookup(found)?;
         for expr in constants {
             // A sign, parentheses or a second string behind it are no single token.
             let operand = constant(self.source, expr);
@@ -147,21 +147,10 @@ impl Reader<'_> {
             ));
         }
         for side in [left, right] {
-            self.lookup(side)?;
+            lookup(side)?;
             self.companion(side);
         }
         Ok(())
-    }
-
-    fn lookup(&self, found: &Use<'_>) -> Result<(), Refusal> {
-        match found.column.sealed() {
-            Some(sealed) if !sealed.lookup => Err(refused(
-                found.table,
-                found.column,
-                "a comparison without lookup: Equality in the manifest",
-            )),
-            _ => Ok(()),
-        }
     }
 
     /// Puts the companion in the column's place.
@@ -197,6 +186,17 @@ impl Reader<'_> {
         Operand::at(self.source, from, to)
             .filter(|_| !national)
             .ok_or_else(|| refused(table, column, "a value that is no constant"))
+    }
+}
+
+fn lookup(found: &Use<'_>) -> Result<(), Refusal> {
+    match found.column.sealed() {
+        Some(sealed) if !sealed.lookup => Err(refused(
+            found.table,
+            found.column,
+            "a comparison without lookup: Equality in the manifest",
+        )),
+        _ => Ok(()),
     }
 }
 

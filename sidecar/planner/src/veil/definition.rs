@@ -59,6 +59,12 @@ impl Reader<'_> {
         let Some((name, table)) = token.and_then(|token| self.named(token)) else {
             return Ok(());
         };
+        let changes = parsed.verb == DdlVerb::Alter || parsed.object == DdlObject::Index;
+        if changes && table.is_missing() {
+            let refusal = Refusal::no_such_table(self.catalog.database(), &table.name);
+            self.is_unknown(refusal);
+            return Ok(());
+        }
         match (parsed.object, parsed.verb) {
             (DdlObject::Table, DdlVerb::Create) => self.create(table, name.next),
             (DdlObject::Table, DdlVerb::Alter) => self.alter(table, name.next),

@@ -29,11 +29,6 @@ impl Reader<'_> {
                 false => Ok(false),
             };
         };
-        // The planner says that it is not there.
-        if table.is_missing() {
-            self.claimed.extend(token..source.len());
-            return Ok(false);
-        }
         if (token..source.len()).any(|it| source.is_any(it, &["SELECT", "TABLE"])) {
             return Err(self.refused_first("INSERT or REPLACE … SELECT"));
         }
@@ -67,6 +62,10 @@ impl Reader<'_> {
             Some(names) => names.iter().map(|(name, _)| name.clone()).collect(),
             None => table.visible().map(str::to_owned).collect(),
         };
+        if let Some(unknown) = unknown_column(table, &columns) {
+            self.is_unknown(unknown);
+            return Ok(false);
+        }
         let found: Vec<At<'_>> = columns
             .iter()
             .enumerate()
@@ -203,6 +202,11 @@ impl Reader<'_> {
             columns.extend(source.name(equal - 1));
             self.assigned(table, equal, to, false)?;
         }
+        if let Some(unknown) = unknown_column(table, &columns) {
+            self.edits.clear();
+            self.is_unknown(unknown);
+            return Ok(());
+        }
         self.refuse_left_out(table, &columns);
         self.tail(table, end)
     }
@@ -321,6 +325,17 @@ impl Reader<'_> {
             });
         }
     }
+}
+
+/// MySQL's error for a column that is not there: what is given for it may be meant for a
+/// protected one.
+fn unknown_column(table: &Table, columns: &[String]) -> Option<Refusal> {
+    let unknown = columns.iter().find(|name| table.column(name).is_none())?;
+    Some(Refusal {
+        code: 1054,
+        state: *b"42S22",
+        message: format!("Unknown column '{unknown}' in 'field list'"),
+    })
 }
 
 /// A value that ON DUPLICATE KEY UPDATE takes from the row.

@@ -28,6 +28,8 @@ pub struct VeilPlan {
     pub(super) shown: Option<Shown>,
     /// What MySQL refuses when the statement runs, not when it is prepared.
     pub(super) late: Option<Refusal>,
+    /// Whether it names what the catalog does not have, or not so.
+    pub(super) unknown: bool,
     pub(super) catalog_version: u64,
     pub(super) bytes: usize,
 }
@@ -91,6 +93,13 @@ impl Veil {
     #[must_use]
     pub fn by_position(&self) -> bool {
         self.plan.by_position
+    }
+
+    /// Whether it names what the catalog does not have: another sidecar may have made it. Load
+    /// the catalog again, and veil again; if that helps nothing, bind gives MySQL's error.
+    #[must_use]
+    pub fn is_stale(&self) -> bool {
+        self.plan.unknown
     }
 
     /// The version of the catalog that it belongs to.

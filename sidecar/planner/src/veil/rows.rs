@@ -167,16 +167,16 @@ impl Reader<'_> {
         self.factor(analysis, &tables.relation)?;
         for join in &tables.joins {
             self.factor(analysis, &join.relation)?;
-            let constraint = match &join.join_operator {
-                JoinOperator::Join(constraint)
-                | JoinOperator::Inner(constraint)
-                | JoinOperator::Left(constraint)
-                | JoinOperator::LeftOuter(constraint)
-                | JoinOperator::Right(constraint)
-                | JoinOperator::RightOuter(constraint)
-                | JoinOperator::CrossJoin(constraint)
-                | JoinOperator::StraightJoin(constraint) => constraint,
-                _ => continue,
+            let (JoinOperator::Join(constraint)
+            | JoinOperator::Inner(constraint)
+            | JoinOperator::Left(constraint)
+            | JoinOperator::LeftOuter(constraint)
+            | JoinOperator::Right(constraint)
+            | JoinOperator::RightOuter(constraint)
+            | JoinOperator::CrossJoin(constraint)
+            | JoinOperator::StraightJoin(constraint)) = &join.join_operator
+            else {
+                continue;
             };
             if let JoinConstraint::On(condition) = constraint {
                 self.condition(analysis, condition)?;

@@ -95,7 +95,7 @@ impl Shown {
                 }
                 rows
             }
-            (Kind::Columns, Some(table)) => show_columns(table, &at, rows),
+            (Kind::Columns, Some(table)) => show_columns(table, &at, &rows),
             (Kind::Indexes, Some(table)) => show_indexes(table, &at, rows),
             (_, None) => rows,
         }
@@ -134,7 +134,7 @@ fn put(row: &mut ShownRow, at: Option<usize>, value: Option<Vec<u8>>) {
 fn show_columns(
     table: &Table,
     at: &dyn Fn(&str) -> Option<usize>,
-    rows: Vec<ShownRow>,
+    rows: &[ShownRow],
 ) -> Vec<ShownRow> {
     let seen = rows.iter().filter(|row| {
         text_at(row, at("Field")).is_none_or(|name| of_companion(table, &name).is_none())

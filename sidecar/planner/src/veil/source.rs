@@ -74,6 +74,8 @@ pub(super) struct Reader<'a> {
     pub(super) first: usize,
     /// What MySQL refuses when the statement runs.
     pub(super) late: Option<Refusal>,
+    /// Whether the catalog may be old.
+    pub(super) unknown: bool,
 }
 
 /// Reads `body` of `sql`.
@@ -103,6 +105,7 @@ pub(super) fn read(
         claimed: BTreeSet::new(),
         first: 0,
         late: None,
+        unknown: false,
     };
     reader.refuse_companions()?;
     if source.version_comment {
@@ -112,6 +115,7 @@ pub(super) fn read(
     reader.kind(classify(body, context.sql_mode), body, &mut plan)?;
     reader.refuse_unclaimed()?;
     plan.late = reader.late;
+    plan.unknown = reader.unknown;
     let mut edits = reader.edits;
     edits.sort_by_key(|edit| edit.span.start);
     plan.edits = edits;
@@ -129,6 +133,18 @@ impl<'a> Reader<'a> {
         plan: &mut VeilPlan,
     ) -> Result<(), Refusal> {
         use StatementKind as K;
+        let rows = matches!(
+            kind,
+            K::Query | K::With | K::Update | K::Delete | K::Insert | K::Replace
+        );
+        if rows && let Some(table) = self.tables.iter().find(|table| table.is_missing()) {
+            let refusal = match &table.problem {
+                Some(problem) => Refusal::unsupported(problem.clone()),
+                None => Refusal::no_such_table(self.catalog.database(), &table.name),
+            };
+            self.is_unknown(refusal);
+            return Ok(());
+        }
         match kind {
             K::Query | K::With | K::Update | K::Delete => self.rows(),
             K::Insert | K::Replace => {
@@ -150,6 +166,14 @@ impl<'a> Reader<'a> {
             // The planner refuses all that would touch rows of a manifest table.
             _ => Ok(()),
         }
+    }
+
+    /// The statement does not fit what the catalog knows. It is never sent: which of its values
+    /// are protected is not known.
+    pub(super) fn is_unknown(&mut self, refusal: Refusal) {
+        self.claimed.extend(0..self.source.len());
+        self.late = Some(refusal);
+        self.unknown = true;
     }
 
     /// The companions do not exist for clients.

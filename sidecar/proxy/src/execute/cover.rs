@@ -186,9 +186,9 @@ impl Cover {
     }
 
     /// An error of MySQL's likewise.
-    pub(crate) fn in_error(&self, error: ErrPacket<'static>) -> ErrPacket<'static> {
-        let message = self.in_text(&error.message).into();
-        ErrPacket { message, ..error }
+    pub(crate) fn in_error(&self, mut error: ErrPacket<'static>) -> ErrPacket<'static> {
+        error.message = self.in_text(&error.message).into();
+        error
     }
 }
 

@@ -37,7 +37,11 @@ impl Session {
             }
             [all @ .., last] => {
                 for range in all {
+                    self.state.failed = false;
                     self.statement(&sql[range.clone()], true).await?;
+                    if self.state.failed {
+                        return Ok(());
+                    }
                     self.client.finish_answer();
                     if self.client.pending() >= WRITE_AT {
                         self.client.flush().await?;

@@ -86,6 +86,12 @@ impl Session {
                     "a table whose columns were just changed; try again",
                 ));
             };
+            if veil.is_stale() && !again {
+                again = true;
+                self.proxy.refresh_catalog(world).await;
+                catalog = world.catalogs.load();
+                continue;
+            }
             let context = self.state.context.clone();
             let input = BindInput::default();
             let veiled = veil.bind(&context, sql, &input, &world.snapshot.keys)?;
@@ -121,10 +127,12 @@ impl Session {
     ) -> Result<(Arc<Catalog>, Planned, Veil, Veiled), Failure> {
         let context = self.state.context.clone();
         let catalog = world.catalogs.load();
-        let text = veil.prepare(&context, sql)?;
-        let planned = self.plan_veiled(&catalog, &text.sql)?;
-        if !planned.plan().is_stale() && veil.catalog_version() == catalog.version() {
-            return Ok((catalog, planned, veil, text));
+        if !veil.is_stale() && veil.catalog_version() == catalog.version() {
+            let text = veil.prepare(&context, sql)?;
+            let planned = self.plan_veiled(&catalog, &text.sql)?;
+            if !planned.plan().is_stale() {
+                return Ok((catalog, planned, veil, text));
+            }
         }
         self.proxy.refresh_catalog(world).await;
         let catalog = world.catalogs.load();
@@ -300,7 +308,7 @@ impl Session {
 /// What MySQL says of a veiled statement, as it would of the client's.
 pub(super) fn of_client(
     world: &World,
-    described: Described,
+    mut described: Described,
     text: &Veiled,
     cover: &Cover,
 ) -> Result<Described, Failure> {
@@ -327,12 +335,10 @@ pub(super) fn of_client(
         cover.define(&world.names, column, &mut out)?;
         Ok(out[..].into())
     });
-    let columns = columns.collect::<Result<_, Failure>>()?;
-    Ok(Described {
-        params,
-        columns,
-        ..described
-    })
+    let columns = columns.collect::<Result<Vec<Box<[u8]>>, Failure>>()?;
+    described.params = params;
+    described.columns = columns;
+    Ok(described)
 }
 
 /// Bytes without a character set.
