@@ -12,7 +12,7 @@ use crate::Refusal;
 use crate::catalog::same_name;
 use crate::lexer::TokenKind;
 use crate::parse::{parse_from, token_number};
-use crate::route::{Analysis, Pins, analyze};
+use crate::route::{Analysis, Pins, analyze, column_in};
 
 use super::plan::{Atom, Part};
 use super::source::{Reader, quoted, text};
@@ -222,6 +222,10 @@ impl Reader<'_> {
                 None => continue,
             };
             let Some(column) = self.used(analysis, &target) else {
+                if let Some(unknown) = self.unknown_target(analysis, &target) {
+                    self.is_unknown(unknown);
+                    return Ok(());
+                }
                 continue;
             };
             let equal = column.last + 1;
@@ -259,6 +263,30 @@ impl Reader<'_> {
         Ok(())
     }
 
+    /// MySQL's error for a column that no table has: what it is set to may be meant for a
+    /// protected one.
+    fn unknown_target(&self, analysis: &Analysis, target: &Expr) -> Option<Refusal> {
+        let tables = &analysis.blocks.first()?.tables;
+        let known = tables.iter().all(|table| table.table_use.is_some());
+        let found = column_in(target, 0, &analysis.blocks, &analysis.uses, self.catalog);
+        let name = match found {
+            None => known.then(|| target.to_string())?,
+            Some((table_use, name)) => {
+                let table = &analysis.uses.get(table_use)?.table;
+                match table.column(name) {
+                    Some(_) => return None,
+                    None => name.to_owned(),
+                }
+            }
+        };
+        let name = name.replace('`', "");
+        Some(Refusal {
+            code: 1054,
+            state: *b"42S22",
+            message: format!("Unknown column '{name}' in 'field list'"),
+        })
+    }
+
     fn delete(&mut self, analysis: &Analysis, delete: &Delete) -> Result<(), Refusal> {
         let (FromTable::WithFromKeyword(from) | FromTable::WithoutKeyword(from)) = &delete.from;
         self.joins(analysis, from)?;
@@ -280,8 +308,7 @@ impl Reader<'_> {
         let mut names = Qualified(Vec::new());
         let _ = tree.visit(&mut names);
         for expr in &names.0 {
-            let found =
-                crate::route::column_in(expr, 0, &analysis.blocks, &analysis.uses, self.catalog);
+            let found = column_in(expr, 0, &analysis.blocks, &analysis.uses, self.catalog);
             let Some((table_use, name)) = found else {
                 continue;
             };
