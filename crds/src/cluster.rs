@@ -2,6 +2,7 @@
 
 mod access;
 mod amount;
+mod encryption;
 mod later;
 mod mysql;
 mod reads;
@@ -18,6 +19,7 @@ use serde::{Deserialize, Serialize};
 
 pub use access::{Access, SecretKeyRef, User};
 pub use amount::Amount;
+pub use encryption::{Digest, EncryptedColumn, Encryption, EncryptionKey, Lookup, SecretName};
 pub use later::Later;
 pub use mysql::{Mysql, RESERVED_OPTIONS, Resources, Storage};
 pub use reads::{Balancing, Consistency, Reads};
@@ -69,9 +71,12 @@ pub const MAX_CLUSTER_NAME: usize = 48;
     validation = Rule::new("self.access.all(a, a.users.all(u, self.users.exists(x, x.name == u)))")
         .message("spec.access[].users names a user that spec.users does not have; correct the name, or add the user")
         .field_path(".access"),
-    validation = Rule::new("!has(self.encryption)")
-        .message("spec.encryption: this version does not encrypt columns yet; remove the field")
-        .field_path(".encryption")
+    validation = Rule::new("self.tables.all(t, t.encryption.all(c, !has(c.key) || (has(self.encryption) && self.encryption.keys.exists(k, k.name == c.key))))")
+        .message("spec.tables[].encryption[].key names a key that spec.encryption.keys does not have; correct the name, or add the key")
+        .field_path(".tables"),
+    validation = Rule::new("self.access.all(a, a.keys.all(n, has(self.encryption) && self.encryption.keys.exists(k, k.name == n)))")
+        .message("spec.access[].keys names a key that spec.encryption.keys does not have; correct the name, or add the key")
+        .field_path(".access")
 )]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct ShardingClusterSpec {
@@ -121,10 +126,9 @@ pub struct ShardingClusterSpec {
     /// The sidecars of this cluster, in MySQL pods and in application pods.
     #[serde(default)]
     pub sidecar: Sidecar,
-    /// Keys of encrypted columns. Refused: a later version brings it.
+    /// Keys of encrypted columns.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    #[schemars(schema_with = "later::object")]
-    pub encryption: Option<Later>,
+    pub encryption: Option<Encryption>,
     /// Reads from replicas. Without it the primaries answer everything.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reads: Option<Reads>,

@@ -8,7 +8,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 
-use crate::{Algorithm, FieldError, GeneratedKeyKind, ShardingClusterSpec, Table};
+use crate::{Algorithm, EncryptedColumn, FieldError, GeneratedKeyKind, ShardingClusterSpec, Table};
 
 /// Version of the functions in [`crate::layout`] and of the key hash. A change of either would
 /// need another number, and rows moved.
@@ -35,6 +35,12 @@ enum TableLayout {
         tables_per_shard: u16,
         colocated_with: Option<String>,
         generated_key: Option<(String, GeneratedKeyKind)>,
+    },
+    /// One of the others, some of whose columns are stored encrypted or as digests.
+    #[serde(rename_all = "camelCase")]
+    Encrypted {
+        columns: BTreeMap<String, EncryptedColumn>,
+        rows: Box<TableLayout>,
     },
 }
 
@@ -69,7 +75,7 @@ impl LayoutDocument {
     /// The layout that `spec` asks for.
     #[must_use]
     pub fn of(spec: &ShardingClusterSpec) -> Self {
-        let layout = |table: &Table| match &table.sharding {
+        let rows = |table: &Table| match &table.sharding {
             None => TableLayout::Broadcast,
             Some(sharding) => {
                 let Algorithm::Hash(_) = &sharding.algorithm;
@@ -82,6 +88,18 @@ impl LayoutDocument {
                         .as_ref()
                         .map(|generated| (generated.column.clone(), generated.kind)),
                 }
+            }
+        };
+        let layout = |table: &Table| {
+            let columns = table.encryption.iter();
+            let columns: BTreeMap<_, _> =
+                columns.map(|it| (it.column.clone(), it.clone())).collect();
+            match columns.is_empty() {
+                true => rows(table),
+                false => TableLayout::Encrypted {
+                    columns,
+                    rows: Box::new(rows(table)),
+                },
             }
         };
         Self {
@@ -308,6 +326,10 @@ impl TableLayout {
                     text += &format!(", generatedKey {column} of type {kind:?}");
                 }
                 text
+            }
+            Self::Encrypted { columns, rows } => {
+                let columns: Vec<&str> = columns.keys().map(String::as_str).collect();
+                format!("{}, encryption of {}", rows.describe(), columns.join(", "))
             }
         }
     }

@@ -3,6 +3,7 @@
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use zeroize::Zeroize;
 
 /// Where the servers of a `ShardingCluster` are.
 #[derive(Clone, Deserialize, JsonSchema, PartialEq, Serialize)]
@@ -23,6 +24,36 @@ pub struct Topology {
     /// The sidecar's own account (health, sequences); the first user where absent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub system: Option<Credentials>,
+    /// Keys of encrypted columns, each in one or more versions: the highest encrypts.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub keys: Vec<ColumnKey>,
+}
+
+/// One version of a key of encrypted columns. It never shows in `Debug`.
+#[derive(Clone, Deserialize, JsonSchema, PartialEq, Serialize)]
+#[serde(deny_unknown_fields)]
+pub struct ColumnKey {
+    /// The name by which the manifest calls it.
+    pub name: String,
+    /// Its version, from 1.
+    pub version: u32,
+    /// 32 bytes in base64.
+    pub key: String,
+}
+
+impl std::fmt::Debug for ColumnKey {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("ColumnKey")
+            .field("name", &self.name)
+            .field("version", &self.version)
+            .finish_non_exhaustive()
+    }
+}
+
+impl Drop for ColumnKey {
+    fn drop(&mut self) {
+        self.key.zeroize();
+    }
 }
 
 /// Identity of a [`Topology`].

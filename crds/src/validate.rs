@@ -1,6 +1,7 @@
 //! What makes sense in a manifest. The apiserver checks most of it by schema and CEL before;
 //! this is the whole of it, for manifests in files and for what CEL cannot afford.
 
+mod encryption;
 mod names;
 mod reads;
 mod tables;
@@ -69,22 +70,16 @@ pub fn validate(spec: &ShardingClusterSpec) -> Vec<FieldError> {
     names::users(spec, &mut errors);
     names::access(spec, &mut errors);
     tables::tables(spec, &mut errors);
+    encryption::encryption(spec, &mut errors);
     errors.0
 }
 
 fn later_fields(spec: &ShardingClusterSpec, errors: &mut Errors) {
-    let fields: [(&Option<Later>, &str, &str); 2] = [
-        (
-            &spec.encryption,
-            "spec.encryption",
-            "does not encrypt columns",
-        ),
-        (
-            &spec.sidecar.backend_connections,
-            "spec.sidecar.backendConnections",
-            "has no pools",
-        ),
-    ];
+    let fields: [(&Option<Later>, &str, &str); 1] = [(
+        &spec.sidecar.backend_connections,
+        "spec.sidecar.backendConnections",
+        "has no pools",
+    )];
     for (value, path, lacks) in fields {
         errors.unless(
             value.is_none(),

@@ -4,7 +4,8 @@ use std::fmt;
 
 use prost::Message;
 use remora_crds::{
-    Credentials, Instance, Role, ShardEndpoints, ShardingClusterSpec, Topology, TopologyMetadata,
+    ColumnKey, Credentials, Instance, Role, ShardEndpoints, ShardingClusterSpec, Topology,
+    TopologyMetadata,
 };
 use sha2::{Digest, Sha256};
 
@@ -205,6 +206,7 @@ impl From<&Snapshot> for proto::Snapshot {
             system: topology.system.as_ref().map(credentials_out),
             backend_ca: backend_ca.clone().unwrap_or_default(),
             agent: agent.as_ref().map(orders_out),
+            keys: topology.keys.iter().map(key_out).collect(),
         }
     }
 }
@@ -225,6 +227,14 @@ fn credentials_out(credentials: &Credentials) -> proto::Credentials {
     proto::Credentials {
         name: credentials.name.clone(),
         password: credentials.password.clone(),
+    }
+}
+
+fn key_out(key: &ColumnKey) -> proto::ColumnKey {
+    proto::ColumnKey {
+        name: key.name.clone(),
+        version: key.version,
+        key: key.key.clone(),
     }
 }
 
@@ -299,6 +309,7 @@ impl TryFrom<proto::Snapshot> for Snapshot {
             shards,
             users: wire.users.into_iter().map(credentials_in).collect(),
             system: wire.system.map(credentials_in),
+            keys: wire.keys.into_iter().map(key_in).collect(),
         };
         Ok(Self {
             identity: Identity {
@@ -341,6 +352,14 @@ fn credentials_in(credentials: proto::Credentials) -> Credentials {
     Credentials {
         name: credentials.name,
         password: credentials.password,
+    }
+}
+
+fn key_in(key: proto::ColumnKey) -> ColumnKey {
+    ColumnKey {
+        name: key.name,
+        version: key.version,
+        key: key.key,
     }
 }
 
@@ -452,6 +471,11 @@ pub(crate) mod tests {
                     .collect(),
                 users: vec![credentials("app")],
                 system: Some(credentials("remora_sidecar")),
+                keys: vec![ColumnKey {
+                    name: "mobile".to_owned(),
+                    version: 1,
+                    key: "secret-key".to_owned(),
+                }],
             },
             backend_ca: Some("PEM".to_owned()),
             agent: Some(AgentOrders {

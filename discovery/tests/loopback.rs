@@ -84,6 +84,7 @@ fn snapshot(epoch: u64) -> Snapshot {
             }],
             users: Vec::new(),
             system: None,
+            keys: Vec::new(),
         },
         backend_ca: None,
         agent: None,

@@ -7,6 +7,8 @@ use std::process::Command;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, Result, bail};
+use base64::Engine as _;
+use base64::prelude::BASE64_STANDARD;
 use mysql_async::Conn;
 use serde_json::{Value, json};
 
@@ -217,10 +219,45 @@ fn configuration(manifest: &Value, shards: &[Vec<Endpoint>]) -> Result<String> {
         })).collect::<Vec<_>>(),
         "users": [account(&MysqlServer::APPLICATION)],
         "system": account(&MysqlServer::SYSTEM),
+        "keys": column_keys(manifest),
     });
     let manifest = serde_saphyr::to_string(manifest).context("the manifest is not YAML")?;
     let topology = serde_saphyr::to_string(&topology).context("the topology is not YAML")?;
     Ok(format!("{manifest}\n---\n{topology}"))
+}
+
+/// The 32 bytes of a version of a key of encrypted columns, in base64: those of every test.
+#[must_use]
+pub fn column_key(name: &str, version: u8) -> String {
+    let mut bytes = [version; 32];
+    for (byte, letter) in bytes.iter_mut().zip(name.bytes()) {
+        *byte = letter;
+    }
+    BASE64_STANDARD.encode(bytes)
+}
+
+/// The keys of the topology: those that the manifest names, in the versions that its annotation
+/// `e2e/versions` says, else in one. Those of the annotation `e2e/withheld` are left out.
+fn column_keys(manifest: &Value) -> Vec<Value> {
+    let annotations = &manifest["metadata"]["annotations"];
+    let versions: u8 = annotations["e2e/versions"]
+        .as_str()
+        .and_then(|text| text.parse().ok())
+        .unwrap_or(1);
+    let withheld = annotations["e2e/withheld"].as_str().unwrap_or_default();
+    let keys = manifest["spec"]["encryption"]["keys"].as_array();
+    let names = keys
+        .into_iter()
+        .flatten()
+        .filter_map(|key| key["name"].as_str());
+    names
+        .filter(|name| *name != withheld)
+        .flat_map(|name| {
+            (1..=versions).map(move |version| {
+                json!({"name": name, "version": version, "key": column_key(name, version)})
+            })
+        })
+        .collect()
 }
 
 /// A program of this workspace: the one that the variable names, or the one that cargo built

@@ -150,6 +150,43 @@ async fn differential(shards: u16, tables_per_shard: u16) -> Result<()> {
     Ok(())
 }
 
+/// Tables with encrypted columns beside plain ones.
+async fn encrypted(shards: u16, tables_per_shard: u16) -> Result<()> {
+    let root = MysqlRoot::get()?;
+    let mut report = Report {
+        subject: format!("encrypted, {shards} shards, {tables_per_shard} tables each"),
+        ..Report::default()
+    };
+    let folder = statements().join("encrypted");
+    let text = std::fs::read_to_string(folder.join("manifest.yaml"))?;
+    let manifest = with_layout(serde_saphyr::from_str(&text)?, shards, tables_per_shard);
+    let servers = LocalShards::start(&root, &manifest, &[]).await?;
+    let reference = plain(&root, "shop").await?;
+    let both = sides(servers.sidecar.port(), reference.port(), "shop");
+    compare(&Script::read_folder(&folder)?, &both, &mut report).await?;
+    eprintln!("{report}");
+    ensure!(
+        report.mistakes.is_empty() && report.differences.is_empty(),
+        "see above"
+    );
+    ensure!(
+        report.refused_percent() <= REFUSED_PERCENT,
+        "{} % of the statements are refused",
+        report.refused_percent()
+    );
+    Ok(())
+}
+
+#[tokio::test]
+async fn encrypted_tables_answer_as_mysql() -> Result<()> {
+    encrypted(2, 1).await
+}
+
+#[tokio::test]
+async fn encrypted_tables_of_several_slots_answer_as_mysql() -> Result<()> {
+    encrypted(2, 16).await
+}
+
 #[tokio::test]
 async fn two_shards_of_one_table_each_answer_as_mysql() -> Result<()> {
     differential(2, 1).await

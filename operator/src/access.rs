@@ -26,29 +26,48 @@ pub fn granted_users<'a>(
     namespace: &str,
     applicant: Applicant<'_>,
 ) -> Option<Vec<&'a str>> {
+    let users = spec.users.iter().map(|user| user.name.as_str());
+    granted(spec, namespace, applicant, users, |access| &access.users)
+}
+
+/// The keys of encrypted columns that `applicant`'s sidecar gets, likewise.
+pub fn granted_keys<'a>(
+    spec: &'a ShardingClusterSpec,
+    namespace: &str,
+    applicant: Applicant<'_>,
+) -> Option<Vec<&'a str>> {
+    let keys = spec.encryption.iter().flat_map(|it| &it.keys);
+    let names = keys.map(|key| key.name.as_str());
+    granted(spec, namespace, applicant, names, |access| &access.keys)
+}
+
+/// Those of `names` that some entry for the applicant lists; an entry that lists none means all.
+fn granted<'a>(
+    spec: &ShardingClusterSpec,
+    namespace: &str,
+    applicant: Applicant<'_>,
+    names: impl Iterator<Item = &'a str>,
+    listed: impl Fn(&Access) -> &[String],
+) -> Option<Vec<&'a str>> {
     let own = [Access::default()];
     let access = if spec.access.is_empty() {
         own.as_slice()
     } else {
         &spec.access
     };
-    let grants: Vec<_> = access
+    let grants: Vec<&[String]> = access
         .iter()
         .filter(|access| matches(access, namespace, applicant))
+        .map(listed)
         .collect();
     if grants.is_empty() {
         return None;
     }
-    let users = spec.users.iter().map(|user| user.name.as_str());
-    Some(
-        users
-            .filter(|user| {
-                grants.iter().any(|grant| {
-                    grant.users.is_empty() || grant.users.iter().any(|name| name == user)
-                })
-            })
-            .collect(),
-    )
+    let holds = |name: &&str| {
+        let lists = |grant: &&[String]| grant.is_empty() || grant.iter().any(|it| it == name);
+        grants.iter().any(lists)
+    };
+    Some(names.filter(holds).collect())
 }
 
 fn matches(access: &Access, namespace: &str, applicant: Applicant<'_>) -> bool {
@@ -160,6 +179,30 @@ mod tests {
         );
         assert_eq!(users(access, "other", &[], "report"), named(&["report"]));
         assert_eq!(users(access, "other", &[], "default"), None);
+    }
+
+    #[test]
+    fn keys_are_granted_as_users_are() {
+        let keys = |access: &str, account: &str| {
+            let spec: ShardingClusterSpec = serde_saphyr::from_str(&format!(
+                "{{shards: 2, database: shop, access: {access}, encryption: {{keys: [\
+                 {{name: mobile, secretRef: {{name: k}}}}, {{name: card, secretRef: {{name: k}}}}]}}}}"
+            ))
+            .unwrap();
+            let labels = BTreeMap::new();
+            let applicant = Applicant {
+                namespace: "data",
+                namespace_labels: &labels,
+                service_account: account,
+            };
+            granted_keys(&spec, "data", applicant)
+                .map(|keys| keys.into_iter().map(str::to_owned).collect::<Vec<_>>())
+        };
+        assert_eq!(keys("[]", "default"), named(&["mobile", "card"]));
+        let access = "[{serviceAccounts: [shop], keys: [mobile]}, {serviceAccounts: [audit]}]";
+        assert_eq!(keys(access, "shop"), named(&["mobile"]));
+        assert_eq!(keys(access, "audit"), named(&["mobile", "card"]));
+        assert_eq!(keys(access, "other"), None);
     }
 
     #[test]

@@ -11,6 +11,7 @@ pub mod ca_bundle;
 pub mod certificates;
 pub mod check;
 pub mod classify;
+mod column_keys;
 pub mod conditions;
 pub mod copies;
 pub mod directory;

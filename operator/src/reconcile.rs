@@ -204,7 +204,9 @@ impl Round<'_> {
         error: SecretError,
     ) -> Result<Next, ReconcileError> {
         let path = match &error {
-            SecretError::Missing { path, .. } | SecretError::Unusable { path, .. } => path.clone(),
+            SecretError::Missing { path, .. }
+            | SecretError::Unusable { path, .. }
+            | SecretError::Key { path, .. } => path.clone(),
             // The apiserver's answers pass; these stay until somebody does something.
             SecretError::Certificate(_) | SecretError::Act(_) => {
                 let mut verdict = classify::keep(cluster);

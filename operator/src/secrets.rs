@@ -12,12 +12,13 @@ use kube::api::{Api, Patch, PatchParams, PostParams};
 use kube::{Client, ResourceExt};
 use rand::Rng;
 use rand::distr::Alphanumeric;
-use remora_crds::{SecretKeyRef, ShardingCluster, User};
+use remora_crds::{ColumnKey, SecretKeyRef, ShardingCluster, User};
 use serde_json::json;
 
 use crate::act::{ActError, Actor};
 use crate::build::{self, Kind, Object, ObjectKey, REPLICATION_KEY, SystemPasswords};
 use crate::certificates::{CertificateError, ServerSide, Trust, servers};
+use crate::column_keys;
 use crate::names::{CLUSTER, CLUSTER_NAMESPACE, Names};
 
 /// 190 bits; letters and digits alone, so that no shell or URI stumbles over them.
@@ -32,6 +33,8 @@ pub struct ClusterSecrets {
     pub users: BTreeMap<String, String>,
     /// The servers' certificates.
     pub servers: ServerSide,
+    /// Keys of encrypted columns.
+    pub keys: Vec<ColumnKey>,
 }
 
 /// Why a Secret cannot be read or made.
@@ -70,6 +73,16 @@ pub enum SecretError {
         path: String,
         /// The Secret.
         name: String,
+    },
+    /// A key of encrypted columns cannot be one.
+    #[error("{path}: Secret {name}: {reason}")]
+    Key {
+        /// The manifest's field.
+        path: String,
+        /// The Secret.
+        name: String,
+        /// Why, and the remedy.
+        reason: String,
     },
     /// No certificate.
     #[error("issuing the servers' certificate: {0}")]
@@ -110,10 +123,14 @@ pub async fn read(
     let Some(servers) = servers::read(&secrets, &names).await? else {
         return Ok(None);
     };
+    let Some(keys) = column_keys::read(&secrets, &cluster.spec).await? else {
+        return Ok(None);
+    };
     Ok(Some(ClusterSecrets {
         system,
         users,
         servers,
+        keys,
     }))
 }
 
@@ -149,10 +166,12 @@ pub async fn ensure(
         users.insert(user.name.clone(), password);
     }
     let servers = servers::ensure(client, cluster, trust, domain, SystemTime::now()).await?;
+    let keys = column_keys::ensure(&secrets, &names, &cluster.spec).await?;
     Ok(ClusterSecrets {
         system,
         users,
         servers,
+        keys,
     })
 }
 
@@ -281,7 +300,7 @@ pub(crate) async fn fetch(
         .map_err(|error| failed(name, error))
 }
 
-fn failed(name: &str, source: kube::Error) -> SecretError {
+pub(crate) fn failed(name: &str, source: kube::Error) -> SecretError {
     SecretError::Api {
         name: name.to_owned(),
         source: Box::new(source),

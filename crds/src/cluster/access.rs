@@ -45,9 +45,6 @@ fn password() -> String {
 /// Pods that get a sidecar for this cluster.
 #[derive(Clone, Debug, Default, Deserialize, KubeSchema, PartialEq, Serialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
-#[x_kube(validation = Rule::new("!has(self.keys)")
-    .message("spec.access[].keys: this version does not encrypt columns yet; remove the field")
-    .field_path(".keys"))]
 pub struct Access {
     /// Namespaces by their labels; an empty selector means all. Where absent, the cluster's own
     /// namespace.
@@ -63,8 +60,10 @@ pub struct Access {
     #[schemars(length(max = 32), inner(length(min = 1, max = 32)))]
     #[x_kube(merge_strategy = ListMerge::Set)]
     pub users: Vec<String>,
-    /// Keys of encrypted columns. Refused: a later version brings it.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    #[schemars(schema_with = "super::later::names")]
-    pub keys: Option<super::Later>,
+    /// Keys of `spec.encryption.keys` that their sidecars get; empty means all. A statement on a
+    /// column whose key a sidecar lacks is refused. At most 32.
+    #[serde(default)]
+    #[schemars(length(max = 32), inner(length(min = 1, max = 64)))]
+    #[x_kube(merge_strategy = ListMerge::Set)]
+    pub keys: Vec<String>,
 }

@@ -10,25 +10,6 @@ use serde::{Deserialize, Serialize};
 #[serde(transparent)]
 pub struct Later(serde_json::Value);
 
-/// The schema of a refused object.
-pub(super) fn object(_: &mut SchemaGenerator) -> Schema {
-    json_schema!({ "type": "object", "x-kubernetes-preserve-unknown-fields": true })
-}
-
-/// The schema of a refused list of objects.
-pub(super) fn objects(_: &mut SchemaGenerator) -> Schema {
-    json_schema!({
-        "type": "array",
-        "maxItems": 32,
-        "items": { "type": "object", "x-kubernetes-preserve-unknown-fields": true },
-    })
-}
-
-/// The schema of a refused list of names.
-pub(super) fn names(_: &mut SchemaGenerator) -> Schema {
-    json_schema!({ "type": "array", "maxItems": 32, "items": { "type": "string" } })
-}
-
 /// The schema of a refused number.
 pub(super) fn number(_: &mut SchemaGenerator) -> Schema {
     json_schema!({ "type": "integer" })

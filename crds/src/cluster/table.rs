@@ -4,7 +4,7 @@ use kube::KubeSchema;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::Later;
+use super::EncryptedColumn;
 
 /// One table of the cluster's database.
 #[derive(Clone, Debug, Deserialize, KubeSchema, PartialEq, Serialize)]
@@ -14,8 +14,14 @@ use super::Later;
         .message("a table has either sharding or broadcast: true; set one of them, or remove the entry, since a table that is not named lives on the first shard"),
     validation = Rule::new("!has(self.generatedKey) || has(self.sharding)")
         .message("generatedKey is for sharded tables: MySQL's own AUTO_INCREMENT serves the others; remove it, or add sharding"),
-    validation = Rule::new("!has(self.encryption)")
-        .message("encryption: this version does not encrypt columns yet; remove the field")
+    validation = Rule::new("!has(self.sharding) || self.encryption.all(c, !(c.column in self.sharding.key))")
+        .message("encryption names the sharding key: rows are found by its plain value; remove it, or shard by another column")
+        .field_path(".encryption"),
+    validation = Rule::new("!has(self.generatedKey) || self.encryption.all(c, c.column != self.generatedKey.column)")
+        .message("encryption names the generated column, whose numbers Remora makes; remove it")
+        .field_path(".encryption"),
+    validation = Rule::new("self.encryption == oldSelf.encryption")
+        .message("encryption of a table cannot change: its rows are stored so; set it back, or DROP the table, take its entry out, and add both anew")
         .field_path(".encryption"),
     validation = Rule::new("has(self.sharding) == has(oldSelf.sharding) && (!has(self.sharding) || self.sharding == oldSelf.sharding)")
         .message("sharding of a table cannot change until resharding exists: its rows would be looked for where they are not; set it back")
@@ -43,10 +49,11 @@ pub struct Table {
     /// one server.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub generated_key: Option<GeneratedKey>,
-    /// Encrypted columns. Refused: a later version brings it.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    #[schemars(schema_with = "super::later::objects")]
-    pub encryption: Option<Later>,
+    /// Columns whose plain text MySQL never sees. Fixed while the table exists. At most 32.
+    #[serde(default)]
+    #[schemars(length(max = 32))]
+    #[x_kube(merge_strategy = ListMerge::Map(vec!["column".into()]))]
+    pub encryption: Vec<EncryptedColumn>,
 }
 
 /// How a table's rows are spread.

@@ -87,11 +87,6 @@ pub(super) fn access(spec: &ShardingClusterSpec, errors: &mut Errors) {
         "has more than 32 entries",
     );
     for (i, access) in spec.access.iter().enumerate() {
-        errors.unless(
-            access.keys.is_none(),
-            format!("spec.access[{i}].keys"),
-            "this version does not encrypt columns yet; remove the field",
-        );
         for name in &access.users {
             errors.unless(
                 spec.users.iter().any(|user| user.name == *name),

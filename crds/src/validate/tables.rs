@@ -40,11 +40,6 @@ fn one(table: &Table, path: &str, errors: &mut Errors) {
         "a table has either sharding or broadcast: true; set one of them, or remove the entry, \
          since a table that is not named lives on the first shard",
     );
-    errors.unless(
-        table.encryption.is_none(),
-        format!("{path}.encryption"),
-        "this version does not encrypt columns yet; remove the field",
-    );
     if let Some(generated) = &table.generated_key {
         let path = format!("{path}.generatedKey");
         errors.unless(

@@ -154,12 +154,36 @@ fn a_mistake_is_refused_by_the_apiserver_and_in_a_file() {
             vec![("/spec/access", json!([{"keys": ["mobile"]}]))],
         ),
         (
-            "spec.encryption",
-            vec![("/spec/encryption", json!({"keys": []}))],
+            "spec.tables[country].encryption[name].key",
+            vec![("/spec/tables/2/encryption", json!([{"column": "name"}]))],
         ),
         (
-            "spec.tables[country].encryption",
-            vec![("/spec/tables/2/encryption", json!([{"column": "name"}]))],
+            "spec.tables[country].encryption[name].key",
+            vec![(
+                "/spec/tables/2/encryption",
+                json!([{"column": "name", "key": "mobile"}]),
+            )],
+        ),
+        (
+            "spec.tables[country].encryption[name].key",
+            vec![(
+                "/spec/tables/2/encryption",
+                json!([{"column": "name", "digest": "HmacSha256"}]),
+            )],
+        ),
+        (
+            "spec.tables[country].encryption[name].lookup",
+            vec![(
+                "/spec/tables/2/encryption",
+                json!([{"column": "name", "digest": "MD5", "lookup": "Equality"}]),
+            )],
+        ),
+        (
+            "spec.tables[pressure_test].encryption[id]",
+            vec![(
+                "/spec/tables/0/encryption",
+                json!([{"column": "id", "digest": "MD5"}]),
+            )],
         ),
         (
             "spec.reads.maxReplicaLag",

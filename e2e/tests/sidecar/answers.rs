@@ -102,3 +102,17 @@ async fn answers_that_nobody_reads_do_not_pile_up() -> Result<()> {
     );
     Ok(())
 }
+
+#[tokio::test]
+async fn an_error_ends_a_text_of_several_statements() -> Result<()> {
+    let (_shards, mut connection) = started().await?;
+    connection
+        .query_drop("INSERT INTO ticket VALUES (1, 0)")
+        .await?;
+    let text = "INSERT INTO ticket VALUES (1, 1); INSERT INTO ticket VALUES (2, 2)";
+    let (code, _) = error_of(&mut connection, text).await?;
+    ensure!(code == 1062, "{code}");
+    let found: Vec<u64> = connection.query("SELECT id FROM ticket").await?;
+    ensure!(found == [1], "{found:?}");
+    Ok(())
+}

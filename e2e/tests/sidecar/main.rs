@@ -2,6 +2,7 @@
 
 mod answers;
 mod connections;
+mod encrypted;
 mod keys;
 mod layout;
 mod replicas;

@@ -23,8 +23,8 @@ pub use object::{Kind, Object, ObjectKey};
 pub use pod::{MYSQL_CONTAINER, SIDECAR_CONTAINER};
 pub(crate) use pod::{pod_spec_hash, sidecar_resources};
 pub use secret::{
-    CA_KEY, CERTIFICATE_KEY, KEY_KEY, REPLICATION_KEY, SystemPasswords, system_secret, tls_secret,
-    user_secret,
+    CA_KEY, CERTIFICATE_KEY, KEY_KEY, REPLICATION_KEY, SystemPasswords, keys_secret, system_secret,
+    tls_secret, user_secret,
 };
 
 /// What builders need besides the manifest.

@@ -87,6 +87,12 @@ pub fn tls_secret(
     )
 }
 
+/// A Secret of new keys of encrypted columns, by `NAME.VERSION`. The name is the manifest's.
+#[must_use]
+pub fn keys_secret(names: &Names, name: String, keys: BTreeMap<String, String>) -> Secret {
+    retained(names, name, "Opaque", keys)
+}
+
 /// The password of `remora_repl` within `NAME-remora-system`; a version before replicas made
 /// that without.
 pub const REPLICATION_KEY: &str = "replication";

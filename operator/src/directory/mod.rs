@@ -17,7 +17,7 @@ use remora_crds::{ShardingCluster, validate};
 use remora_discovery::{Directory, Refusal, Report, Role, Snapshot, Snapshots, WatchedCluster};
 use tokio::sync::{Mutex, watch};
 
-use crate::access::{Applicant, granted_users};
+use crate::access::{Applicant, granted_keys, granted_users};
 use crate::build;
 use crate::certificates::Trust;
 use crate::metrics::Metrics;
@@ -25,7 +25,7 @@ use crate::names::{InstanceId, Names};
 use crate::reports::Reports;
 use crate::secrets::{self, ClusterSecrets};
 use crate::watched::Watched;
-use snapshot::Recipient;
+use snapshot::{Granted, Recipient};
 use token::{Bearer, Tokens};
 
 /// Secrets are not watched: a changed password is seen after this.
@@ -171,7 +171,7 @@ impl Inner {
         let cluster = self.cluster(&Names::new(&wanted.namespace, &wanted.cluster))?;
         let recipient = match wanted.role {
             Role::Agent => Recipient::Agent(self.instance_of(bearer, &cluster).await?),
-            Role::Application => Recipient::Application(self.users_of(bearer, &cluster)?),
+            Role::Application => Recipient::Application(self.granted(bearer, &cluster)?),
             Role::Unspecified => {
                 return Err(Refusal::Denied("the request says no role".to_owned()));
             }
@@ -209,7 +209,7 @@ impl Inner {
         })
     }
 
-    fn users_of(&self, bearer: &Bearer, cluster: &ShardingCluster) -> Result<Vec<String>, Refusal> {
+    fn granted(&self, bearer: &Bearer, cluster: &ShardingCluster) -> Result<Granted, Refusal> {
         let labels: BTreeMap<String, String> = self.watched.namespace_labels(&bearer.namespace);
         let applicant = Applicant {
             namespace: &bearer.namespace,
@@ -217,8 +217,15 @@ impl Inner {
             service_account: &bearer.service_account,
         };
         let names = build::names(cluster);
-        granted_users(&cluster.spec, &names.namespace, applicant)
-            .map(|users| users.into_iter().map(str::to_owned).collect())
+        let owned = |names: Vec<&str>| names.into_iter().map(str::to_owned).collect();
+        let users = granted_users(&cluster.spec, &names.namespace, applicant);
+        let keys = granted_keys(&cluster.spec, &names.namespace, applicant);
+        users
+            .zip(keys)
+            .map(|(users, keys)| Granted {
+                users: owned(users),
+                keys: owned(keys),
+            })
             .ok_or_else(|| {
                 Refusal::Denied(format!(
                     "spec.access of ShardingCluster {}/{} grants nothing to service account {} \
@@ -275,11 +282,13 @@ impl Inner {
         let mut known = self.secrets.lock().await;
         known.retain(|_, (at, _)| at.elapsed() < SECRETS_AGE);
         let users = |secrets: &ClusterSecrets| {
+            let mut keys = cluster.spec.encryption.iter().flat_map(|it| &it.keys);
             cluster
                 .spec
                 .users
                 .iter()
                 .all(|user| secrets.users.contains_key(&user.name))
+                && keys.all(|key| secrets.keys.iter().any(|it| it.name == key.name))
         };
         if let Some((_, Some(secrets))) = known.get(&names)
             && users(secrets)

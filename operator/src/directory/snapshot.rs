@@ -1,7 +1,7 @@
 //! From a cluster and its Secrets to what one sidecar is told. Pure.
 
 use remora_crds::{
-    Credentials, Instance, LayoutDocument, Role, ShardData, ShardEndpoints, ShardStatus,
+    ColumnKey, Credentials, Instance, LayoutDocument, Role, ShardData, ShardEndpoints, ShardStatus,
     ShardingCluster, ShardingClusterSpec, Topology, TopologyMetadata,
 };
 use remora_discovery::{AgentOrders, Identity, LayoutOrder, Part, ReplicationOrder, Snapshot};
@@ -14,10 +14,19 @@ use crate::secrets::ClusterSecrets;
 /// Whom a snapshot is for.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub(super) enum Recipient {
-    /// An application's pod, with the users that it may log in as.
-    Application(Vec<String>),
+    /// An application's pod.
+    Application(Granted),
     /// The MySQL pod of an instance.
     Agent(InstanceId),
+}
+
+/// What `spec.access` grants an application's pod.
+#[derive(Clone, Debug, Default, Eq, PartialEq)]
+pub(super) struct Granted {
+    /// The users that it may log in as.
+    pub(super) users: Vec<String>,
+    /// The keys of encrypted columns.
+    pub(super) keys: Vec<String>,
 }
 
 /// What `recipient` is told.
@@ -59,7 +68,11 @@ pub(super) fn snapshot(
     };
     let granted = |name: &str| match recipient {
         Recipient::Agent(_) => true,
-        Recipient::Application(users) => users.iter().any(|user| user == name),
+        Recipient::Application(granted) => granted.users.iter().any(|user| user == name),
+    };
+    let gets_key = |key: &&ColumnKey| match recipient {
+        Recipient::Agent(_) => true,
+        Recipient::Application(granted) => granted.keys.contains(&key.name),
     };
     let users = secrets.users.iter().filter(|(name, _)| granted(name));
     Snapshot {
@@ -93,6 +106,7 @@ pub(super) fn snapshot(
                 name: SIDECAR.to_owned(),
                 password: secrets.system.sidecar.clone(),
             }),
+            keys: secrets.keys.iter().filter(gets_key).cloned().collect(),
         },
         backend_ca: Some(secrets.servers.ca.clone()),
         agent: match recipient {
@@ -112,8 +126,8 @@ fn spec_for(cluster: &ShardingCluster, recipient: &Recipient) -> ShardingCluster
         // not there yet would shift it.
         reads.weights.clear();
     }
-    if let Recipient::Application(users) = recipient {
-        spec.users.retain(|user| users.contains(&user.name));
+    if let Recipient::Application(granted) = recipient {
+        spec.users.retain(|user| granted.users.contains(&user.name));
         spec.access.clear();
     }
     spec
@@ -205,12 +219,22 @@ mod tests {
                     key: "K".to_owned(),
                 },
             },
+            keys: ["mobile", "card"]
+                .map(|name| ColumnKey {
+                    name: name.to_owned(),
+                    version: 1,
+                    key: "k".to_owned(),
+                })
+                .into(),
         }
     }
 
     #[test]
     fn an_application_gets_its_users_and_nothing_of_the_agents() {
-        let recipient = Recipient::Application(vec!["app".to_owned()]);
+        let recipient = Recipient::Application(Granted {
+            users: vec!["app".to_owned()],
+            keys: vec!["card".to_owned()],
+        });
         let snapshot = snapshot(&shop(), &secrets(), &recipient, "cluster.local");
         let users: Vec<_> = snapshot
             .topology
@@ -219,6 +243,8 @@ mod tests {
             .map(|user| user.name.as_str())
             .collect();
         assert_eq!(users, ["app"]);
+        let keys: Vec<_> = snapshot.topology.keys.iter().map(|key| &key.name).collect();
+        assert_eq!(keys, ["card"]);
         assert_eq!(snapshot.agent, None);
         let system = snapshot.topology.system.unwrap();
         assert_eq!(
@@ -239,6 +265,7 @@ mod tests {
             "cluster.local",
         );
         assert_eq!(snapshot.topology.users.len(), 2);
+        assert_eq!(snapshot.topology.keys.len(), 2);
         let orders = snapshot.agent.unwrap();
         assert_eq!(orders.shard, 1);
         let names: Vec<_> = orders
@@ -313,7 +340,7 @@ mod tests {
             port: 3307,
         };
         assert_eq!(part(&cluster, 1), replica);
-        let recipient = Recipient::Application(Vec::new());
+        let recipient = Recipient::Application(Granted::default());
         let told = snapshot(&cluster, &secrets(), &recipient, "cluster.local");
         let instances = &told.topology.shards[0].instances;
         let told: Vec<_> = instances

@@ -225,6 +225,8 @@ pub struct BindInput<'a> {
     pub charset: Option<Charset>,
     /// Values that belong to the session rather than to a server.
     pub session: SessionValues,
+    /// The client's INSERT names no columns; who veiled it wrote them out.
+    pub by_position: bool,
 }
 
 /// Values that a statement may ask for and only the session knows. `None`: the server that

@@ -45,7 +45,12 @@ impl Default for Context {
 impl Context {
     /// All that a plan depends on besides the text: two texts with equal keys have one plan.
     /// Written into `key`, which the caller keeps on its stack.
-    pub(crate) fn cache_key<'k>(&self, catalog: &Catalog, key: &'k mut CacheKey) -> &'k [u8] {
+    pub(crate) fn cache_key<'k>(
+        &self,
+        catalog: &Catalog,
+        key: &'k mut CacheKey,
+        veiled: bool,
+    ) -> &'k [u8] {
         let database = self.database.as_deref();
         let name = database.unwrap_or_default().as_bytes();
         // A longer name is none that MySQL takes, and names no table of the manifest.
@@ -53,7 +58,9 @@ impl Context {
         let (head, tail) = key.0.split_at_mut(HEAD);
         head[..8].copy_from_slice(&catalog.version().to_le_bytes());
         head[8] = self.charset as u8;
-        head[9] = u8::from(self.zero_is_a_value) | u8::from(database.is_some()) << 1;
+        head[9] = u8::from(self.zero_is_a_value)
+            | u8::from(database.is_some()) << 1
+            | u8::from(veiled) << 2;
         tail[..name.len()].copy_from_slice(name);
         &key.0[..HEAD + name.len()]
     }

@@ -102,6 +102,7 @@ pub(crate) fn plan(
     sql: &[u8],
     body: Range<usize>,
     invalid: bool,
+    veiled: bool,
 ) -> Result<Made, Refusal> {
     let source = Source::new(sql, context.sql_mode, &body);
     let start = body.start as u32;
@@ -119,6 +120,9 @@ pub(crate) fn plan(
     };
     reading.refuse_physical_schemas()?;
     reading.refuse_closed_tables()?;
+    if !veiled {
+        reading.refuse_unveiled()?;
+    }
     let mut pins = Pins::default();
     // MySQL refuses it whatever the rest is, and says why.
     let mut found = if invalid {
@@ -186,6 +190,27 @@ impl<'a> Reading<'a> {
         };
         match find(self.catalog, self.context, &self.source, from, closed) {
             Some(sentence) => Err(Refusal::unsupported(sentence)),
+            None => Ok(()),
+        }
+    }
+
+    /// A statement on a table with protected columns has to come from a veiler. Whoever forgets
+    /// it must not send plain values.
+    fn refuse_unveiled(&self) -> Result<(), Refusal> {
+        if !self.catalog.has_protected() {
+            return Ok(());
+        }
+        let Some(from) = self.tables_from() else {
+            return Ok(());
+        };
+        let look = |name: &str| {
+            let table = self.catalog.table(name)?;
+            (!table.protected.is_empty()).then_some(table)
+        };
+        match find(self.catalog, self.context, &self.source, from, look) {
+            Some(table) => {
+                Err(table.unsupported("this way of running a statement on encrypted columns"))
+            }
             None => Ok(()),
         }
     }

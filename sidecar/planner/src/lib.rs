@@ -28,6 +28,7 @@ mod text;
 mod traits;
 pub mod utility;
 mod values;
+pub mod veil;
 mod write;
 
 pub use bound::*;

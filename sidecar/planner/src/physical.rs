@@ -37,7 +37,7 @@ impl Reading<'_> {
     /// only.
     pub(crate) fn refuse_information_schema(&self) -> Result<(), Refusal> {
         const NAME: &str = "information_schema";
-        if !self.catalog.has_physical_schemas() {
+        if !self.catalog.has_physical_schemas() && !self.catalog.has_protected() {
             return Ok(());
         }
         let source = &self.source;
@@ -62,7 +62,7 @@ impl Reading<'_> {
             None if !(current && reads) => Ok(()),
             _ => Err(Refusal::unsupported(
                 "INFORMATION_SCHEMA is not supported yet beside tables that are split within \
-                 their shard; use SHOW or DESCRIBE",
+                 their shard or have encrypted columns; use SHOW or DESCRIBE",
             )),
         }
     }

@@ -5,7 +5,7 @@ use remora_crds::GeneratedKeyKind;
 
 use crate::Refusal;
 use crate::binding::{Binding, Splices};
-use crate::bound::{Action, Bound, Ddl, InsertReport, Place, Statement, Target};
+use crate::bound::{Action, BindInput, Bound, Ddl, InsertReport, Place, Statement, Target};
 use crate::fingerprint::Weight;
 use crate::reads::ReadHint;
 use crate::route::{Places, Route};
@@ -141,7 +141,7 @@ impl Plan {
     pub(crate) fn bind<'a>(
         &self,
         binding: &Binding<'a>,
-        generated: &[u64],
+        input: &BindInput<'_>,
     ) -> Result<Bound<'a>, Refusal> {
         let mut report: Option<InsertReport> = None;
         let mut by_position = None;
@@ -174,9 +174,9 @@ impl Plan {
             Work::Rows(plan) => plan.bind(binding)?,
             Work::Everywhere => Action::Writes(everywhere(binding)),
             Work::Insert(plan) => {
-                let (action, insert) = plan.bind(binding, generated)?;
+                let (action, insert) = plan.bind(binding, input.generated)?;
                 report = insert;
-                by_position = plan.assumed(binding.catalog, &action);
+                by_position = plan.assumed(binding.catalog, &action, input.by_position);
                 action
             }
             Work::Ddl(plan) => plan.bind(binding)?,

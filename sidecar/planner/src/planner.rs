@@ -31,6 +31,7 @@ pub struct Planned {
     start: usize,
     cached: bool,
     hint: ReadHint,
+    veiled: bool,
 }
 
 impl Planner {
@@ -53,8 +54,34 @@ impl Planner {
         normalizer: &mut Normalizer,
         sql: &[u8],
     ) -> Result<Planned, Refusal> {
+        self.plan_text(catalog, context, normalizer, sql, false)
+    }
+
+    /// The same for a statement that a [`Veiler`](crate::veil::Veiler) made: protected columns in
+    /// it are stored ones.
+    ///
+    /// # Errors
+    /// If the statement cannot be served.
+    pub fn plan_veiled(
+        &self,
+        catalog: &Catalog,
+        context: &Context,
+        normalizer: &mut Normalizer,
+        sql: &[u8],
+    ) -> Result<Planned, Refusal> {
+        self.plan_text(catalog, context, normalizer, sql, true)
+    }
+
+    fn plan_text(
+        &self,
+        catalog: &Catalog,
+        context: &Context,
+        normalizer: &mut Normalizer,
+        sql: &[u8],
+        veiled: bool,
+    ) -> Result<Planned, Refusal> {
         let mut key = CacheKey::EMPTY;
-        let key = context.cache_key(catalog, &mut key);
+        let key = context.cache_key(catalog, &mut key, veiled);
         let fingerprint = normalizer.normalize(sql, context.sql_mode, key);
         let start = fingerprint.body.start;
         if fingerprint.several {
@@ -81,6 +108,7 @@ impl Planner {
                 literals: fingerprint.literals.into(),
                 start,
                 cached: true,
+                veiled,
             });
         }
         let made = dispatch::plan(
@@ -89,6 +117,7 @@ impl Planner {
             sql,
             fingerprint.body.clone(),
             fingerprint.invalid,
+            veiled,
         )?;
         let plan = Arc::new(made.plan);
         if made.cacheable && !fingerprint.invalid {
@@ -101,6 +130,7 @@ impl Planner {
             literals: fingerprint.literals.into(),
             start,
             cached: false,
+            veiled,
         })
     }
 
@@ -134,6 +164,7 @@ impl Planner {
                 context,
                 sql.get(offset..).unwrap_or_default(),
                 input,
+                planned.veiled,
             );
         }
         let binding = Binding {
@@ -143,7 +174,7 @@ impl Planner {
             session: &input.session,
             values: planned.values(context, sql, input),
         };
-        planned.plan.bind(&binding, input.generated)
+        planned.plan.bind(&binding, input)
     }
 
     /// Plans and binds the statement behind EXPLAIN REMORA. Where it would need generated
@@ -154,8 +185,10 @@ impl Planner {
         context: &Context,
         sql: &[u8],
         input: &BindInput<'_>,
+        veiled: bool,
     ) -> BindResult<'a> {
-        let planned = self.plan(catalog, context, &mut Normalizer::default(), sql)?;
+        let mut normalizer = Normalizer::default();
+        let planned = self.plan_text(catalog, context, &mut normalizer, sql, veiled)?;
         let needed = self.generated_values_needed(context, &planned, sql, input);
         let values: Vec<u64> = (1..=needed.map_or(0, |needed| needed.count as u64)).collect();
         let input = BindInput {
@@ -182,6 +215,12 @@ impl Planned {
     #[must_use]
     pub fn hint(&self) -> ReadHint {
         self.hint
+    }
+
+    /// Whether it is of a statement that a veiler made.
+    #[must_use]
+    pub fn is_veiled(&self) -> bool {
+        self.veiled
     }
 
     /// Whether the plan was in the cache.

@@ -137,7 +137,7 @@ impl<'a> Values<'a> {
         }
     }
 
-    fn constant(&self, operand: Operand) -> Option<Constant<'a>> {
+    pub(crate) fn constant(&self, operand: Operand) -> Option<Constant<'a>> {
         Some(match operand {
             Operand::Null => Constant::Null,
             Operand::Bool(truth) => Constant::Boolean(truth),

@@ -146,7 +146,7 @@ fn planned(planner: &Planner, catalog: &Catalog, context: &Context, line: &str) 
             params: params.as_deref(),
             generated: &[],
             session,
-            charset: None,
+            ..BindInput::default()
         };
         let needed = planner.generated_values_needed(context, &planned, sql, &input);
         input.generated = &GENERATED[..needed.map_or(0, |needed| needed.count)];

@@ -126,7 +126,7 @@ impl Catalogs {
                     .as_ref()
                     .and_then(|v| String::from_utf8(v.clone()).ok())
             };
-            let row: [Option<String>; 7] =
+            let row: [Option<String>; 9] =
                 row.iter().map(text).collect::<Vec<_>>().try_into().ok()?;
             Some(LoadedColumn::from_row(row))
         });

@@ -3,6 +3,7 @@
 use std::borrow::Cow;
 
 use memchr::memmem::Finder;
+use remora_planner::catalog::COMPANION_PREFIX;
 use remora_protocol::ErrPacket;
 
 use crate::world::World;
@@ -13,6 +14,8 @@ pub struct Names {
     database: Vec<u8>,
     /// Finds `shop__`; `None` where every physical schema is the logical one.
     prefix: Option<Finder<'static>>,
+    /// Finds the names of encrypted columns' companions, if there are encrypted columns.
+    companion: Option<Finder<'static>>,
 }
 
 /// A slot's number has at least this many digits.
@@ -29,9 +32,12 @@ impl Names {
         });
         let prefix =
             sliced.then(|| Finder::new(format!("{}__", spec.database).as_bytes()).into_owned());
+        let encrypts = spec.tables.iter().any(|table| !table.encryption.is_empty());
+        let companion = encrypts.then(|| Finder::new(COMPANION_PREFIX));
         Self {
             database: spec.database.clone().into_bytes(),
             prefix,
+            companion,
         }
     }
 
@@ -39,6 +45,12 @@ impl Names {
     #[must_use]
     pub fn are_physical(&self) -> bool {
         self.prefix.is_some()
+    }
+
+    /// Whether some table has encrypted columns.
+    #[must_use]
+    pub fn encrypts(&self) -> bool {
+        self.companion.is_some()
     }
 
     /// The logical name of `schema`, where it is a physical one.
@@ -59,14 +71,31 @@ impl Names {
     /// Whether `text` may mention a physical schema, so that its answer may too.
     #[must_use]
     pub fn mentioned(&self, text: &[u8]) -> bool {
-        self.prefix
-            .as_ref()
-            .is_some_and(|prefix| prefix.find(text).is_some())
+        [&self.prefix, &self.companion]
+            .into_iter()
+            .flatten()
+            .any(|prefix| prefix.find(text).is_some())
     }
 
     /// `text` with logical names in place of physical ones.
     #[must_use]
     pub fn in_text<'a>(&self, text: &'a [u8]) -> Cow<'a, [u8]> {
+        match &self.companion {
+            Some(prefix) if prefix.find(text).is_some() => {
+                let mut plain = Vec::with_capacity(text.len());
+                let mut rest = text;
+                while let Some(at) = prefix.find(rest) {
+                    plain.extend_from_slice(&rest[..at]);
+                    rest = &rest[at + prefix.needle().len()..];
+                }
+                plain.extend_from_slice(rest);
+                Cow::Owned(self.schemas_in_text(&plain).into_owned())
+            }
+            _ => self.schemas_in_text(text),
+        }
+    }
+
+    fn schemas_in_text<'a>(&self, text: &'a [u8]) -> Cow<'a, [u8]> {
         let Some(prefix) = &self.prefix else {
             return Cow::Borrowed(text);
         };
@@ -109,6 +138,7 @@ mod tests {
         Names {
             database: b"shop".to_vec(),
             prefix,
+            companion: None,
         }
     }
 
@@ -142,6 +172,7 @@ mod tests {
         let names = Names {
             database: b"shop".to_vec(),
             prefix: None,
+            companion: None,
         };
         assert_eq!(names.logical(b"shop__0017"), None);
         assert!(!names.mentioned(b"SELECT * FROM shop__0017.t"));

@@ -7,6 +7,7 @@ use std::time::{Duration, Instant};
 
 use arc_swap::ArcSwap;
 use remora_crds::GeneratedKeyKind;
+use remora_planner::veil::Veiler;
 use remora_planner::{Needed, Planner};
 use remora_protocol::{CapabilityFlags, Password, RsaKey, backend_wish};
 use tokio::sync::watch;
@@ -30,6 +31,8 @@ const DEFAULT_VERSION: &str = "9.7.4";
 const FIRST_LOOK: Duration = Duration::from_secs(1);
 /// What cached plans may take.
 const PLAN_CACHE: u64 = 16 << 20;
+/// The same for how statements on protected columns are veiled.
+const VEIL_CACHE: u64 = 4 << 20;
 
 /// The data plane of one process.
 pub struct Proxy {
@@ -41,6 +44,8 @@ pub struct Proxy {
     pub shown: Arc<ShownCertificate>,
     /// Texts to plans, with a cache for all sessions.
     pub planner: Planner,
+    /// Veils statements on protected columns.
+    pub veiler: Veiler,
     /// What is counted.
     pub metrics: Arc<Metrics>,
     world: ArcSwap<World>,
@@ -90,6 +95,7 @@ impl Proxy {
             client_tls: shown.server_config()?,
             shown,
             planner: Planner::new(PLAN_CACHE),
+            veiler: Veiler::new(VEIL_CACHE),
             metrics,
             world: ArcSwap::from_pointee(world),
             servers,

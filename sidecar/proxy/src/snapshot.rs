@@ -6,7 +6,10 @@ use std::collections::{BTreeSet, HashMap};
 use std::sync::Arc;
 
 use arc_swap::ArcSwap;
-use remora_crds::{Credentials, Instance, Role, ShardEndpoints, ShardingClusterSpec, Topology};
+use remora_cipher::{KeyMaterial, KeyRing};
+use remora_crds::{
+    ColumnKey, Credentials, Instance, Role, ShardEndpoints, ShardingClusterSpec, Topology,
+};
 use remora_discovery::{Fingerprint, fingerprints};
 use secrecy::SecretString;
 use tokio::sync::watch;
@@ -32,6 +35,8 @@ pub struct Snapshot {
     pub keeper: LayoutKeeper,
     /// How backends are talked to.
     pub backend_tls: BackendTls,
+    /// The keys of encrypted columns that this sidecar was given.
+    pub keys: Arc<KeyRing>,
 }
 
 /// An account of MySQL.
@@ -85,6 +90,14 @@ pub enum SnapshotError {
         /// How many the topology lists.
         topology: usize,
     },
+    /// A key of encrypted columns is none. The text holds nothing of it.
+    #[error("key {name} of the topology: {reason}")]
+    Key {
+        /// Its name.
+        name: String,
+        /// What is wrong with it.
+        reason: String,
+    },
     /// Nobody could log in, and no account could lease sequences.
     #[error("the topology has no users")]
     NoUsers,
@@ -107,6 +120,7 @@ impl Snapshot {
                 topology: topology.shards.len(),
             });
         }
+        let keys = Arc::new(key_ring(&topology.keys)?);
         let first = topology.users.first().cloned();
         let keeper = match topology.system {
             Some(_) => LayoutKeeper::SystemAccount,
@@ -132,6 +146,7 @@ impl Snapshot {
             system,
             keeper,
             backend_tls,
+            keys,
         })
     }
 
@@ -144,6 +159,22 @@ impl Snapshot {
             .iter()
             .find(|i| i.role == Role::Primary)
     }
+}
+
+fn key_ring(keys: &[ColumnKey]) -> Result<KeyRing, SnapshotError> {
+    let refused = |name: &str, reason: String| SnapshotError::Key {
+        name: name.to_owned(),
+        reason,
+    };
+    let versions: Vec<_> = keys
+        .iter()
+        .map(|key| {
+            let material = KeyMaterial::from_base64(&key.key);
+            let material = material.map_err(|error| refused(&key.name, error.to_string()))?;
+            Ok((key.name.clone(), key.version, material))
+        })
+        .collect::<Result<_, _>>()?;
+    KeyRing::new(versions).map_err(|(name, error)| refused(&name, error.to_string()))
 }
 
 /// The current snapshot: cheap to read for every command, and a wake-up when it changes.

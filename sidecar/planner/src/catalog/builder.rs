@@ -9,7 +9,10 @@ use remora_crds::layout::{self, ShardMap, Slot};
 use crate::keys::KeyType;
 
 use super::column::{Column, ColumnKind, highest};
-use super::{Catalog, Generated, Placement, Sharded, Table, same_name};
+use super::protected::Keys;
+use super::{
+    Catalog, Generated, How, LogicalType, Placement, Protected, Sharded, Table, same_name,
+};
 
 /// A manifest that was never validated: a sharded table without a key.
 #[derive(Clone, Debug, Eq, PartialEq, thiserror::Error)]
@@ -33,12 +36,17 @@ pub struct LoadedColumn {
     pub nullable: bool,
     /// EXTRA, such as `auto_increment`.
     pub extra: String,
+    /// COLUMN_COMMENT.
+    pub comment: String,
+    /// Of companions of encrypted columns: the keys that they are in, other than their own; `U`
+    /// for a unique one of this column alone, `M` for one that it begins, else `P`.
+    pub keys: String,
 }
 
 impl LoadedColumn {
-    /// Reads a row of [`load_sql`]'s answer: seven values as text, NULL as `None`.
+    /// Reads a row of [`load_sql`]'s answer: nine values as text, NULL as `None`.
     #[must_use]
-    pub fn from_row(row: [Option<String>; 7]) -> Self {
+    pub fn from_row(row: [Option<String>; 9]) -> Self {
         let [
             table,
             column,
@@ -47,6 +55,8 @@ impl LoadedColumn {
             collation,
             nullable,
             extra,
+            comment,
+            keys,
         ] = row;
         Self {
             table: table.unwrap_or_default(),
@@ -56,12 +66,14 @@ impl LoadedColumn {
             collation,
             nullable: nullable.is_some_and(|answer| answer == "YES"),
             extra: extra.unwrap_or_default(),
+            comment: comment.unwrap_or_default(),
+            keys: keys.unwrap_or_default(),
         }
     }
 }
 
 /// The query to run on the first shard, with an account that sees all of the schemas: the
-/// columns of the manifest's tables, in order. Seven columns for [`LoadedColumn::from_row`].
+/// columns of the manifest's tables, in order. Nine columns for [`LoadedColumn::from_row`].
 #[must_use]
 pub fn load_sql(spec: &ShardingClusterSpec) -> String {
     let schema = |slots: u16| layout::schema(&spec.database, slots, Slot(0)).to_string();
@@ -81,12 +93,23 @@ pub fn load_sql(spec: &ShardingClusterSpec) -> String {
     } else {
         format!("(TABLE_SCHEMA, TABLE_NAME) IN ({})", tables.join(","))
     };
+    let encrypts = spec.tables.iter().any(|it| !it.encryption.is_empty());
+    let keys = if encrypts { COMPANION_KEYS } else { "''" };
     format!(
         "SELECT TABLE_NAME, COLUMN_NAME, DATA_TYPE, COLUMN_TYPE, COLLATION_NAME, IS_NULLABLE, \
-         EXTRA FROM information_schema.COLUMNS WHERE {filter} \
+         EXTRA, COLUMN_COMMENT, {keys} FROM information_schema.COLUMNS c WHERE {filter} \
          ORDER BY TABLE_NAME, ORDINAL_POSITION"
     )
 }
+
+/// The keys of a companion, as [`LoadedColumn::keys`] has them.
+const COMPANION_KEYS: &str = "IF(COLUMN_NAME LIKE '\\_\\_remora\\_%', (SELECT GROUP_CONCAT(DISTINCT \
+    IF(s.SEQ_IN_INDEX > 1, 'P', IF(s.NON_UNIQUE = 0 AND NOT EXISTS (SELECT 1 FROM \
+    information_schema.STATISTICS o WHERE o.TABLE_SCHEMA = s.TABLE_SCHEMA AND o.TABLE_NAME = \
+    s.TABLE_NAME AND o.INDEX_NAME = s.INDEX_NAME AND o.SEQ_IN_INDEX = 2), 'U', 'M'))) FROM \
+    information_schema.STATISTICS s WHERE s.TABLE_SCHEMA = c.TABLE_SCHEMA AND s.TABLE_NAME = \
+    c.TABLE_NAME AND s.COLUMN_NAME = c.COLUMN_NAME AND s.INDEX_NAME NOT LIKE \
+    '\\_\\_remora\\_%'), '')";
 
 /// Builds a [`Catalog`].
 #[derive(Debug)]
@@ -164,6 +187,17 @@ impl<'a> CatalogBuilder<'a> {
                 column: generated.column.clone(),
                 kind: generated.kind,
             });
+            let mut protected: Vec<Protected> = table
+                .encryption
+                .iter()
+                .map(|it| Protected::of(&self.spec.database, &table.name, it))
+                .collect();
+            if !columns.is_empty() {
+                let declared = protected.iter_mut().try_for_each(|it| declare(it, columns));
+                problem = problem.or(declared
+                    .map_err(|reason| format!("table {}: {reason}", table.name))
+                    .err());
+            }
             let usable = columns.iter().filter(|_| problem.is_none());
             let columns = usable.map(column).collect();
             let built = Table {
@@ -171,6 +205,7 @@ impl<'a> CatalogBuilder<'a> {
                 columns,
                 placement,
                 generated,
+                protected: protected.into_iter().map(Arc::new).collect(),
                 problem,
             };
             tables.insert(table.name.clone(), Arc::new(built));
@@ -187,6 +222,13 @@ impl<'a> CatalogBuilder<'a> {
             tables,
             closed: self.closed,
             most_slots,
+            protected: self
+                .spec
+                .tables
+                .iter()
+                .filter(|table| !table.encryption.is_empty())
+                .map(|table| memchr::memmem::Finder::new(&table.name).into_owned())
+                .collect(),
         })
     }
 
@@ -218,6 +260,48 @@ impl<'a> CatalogBuilder<'a> {
                 .entry(slots)
                 .or_insert_with(|| (0..slots).map(quoted).collect()),
         )
+    }
+}
+
+/// Notes how a protected column was declared, as its table on the shards says. One that is not
+/// stored as the manifest says is not served: what it holds is not what it is taken for.
+fn declare(protected: &mut Protected, columns: &[LoadedColumn]) -> Result<(), String> {
+    let name = &protected.column;
+    let find = |name: &str| columns.iter().find(|it| same_name(&it.column, name));
+    // An ALTER may have dropped it, or not added it yet.
+    let Some(found) = find(name) else {
+        return Ok(());
+    };
+    match &mut protected.how {
+        How::Digest { kind, .. } => {
+            let key_type = KeyType::declared(&found.column_type, found.collation.as_deref());
+            match key_type {
+                Ok(KeyType::Text { length, .. }) if length >= kind.characters() => Ok(()),
+                _ => Err(format!(
+                    "column {name} is a digest of {} characters and must be a CHAR or VARCHAR of \
+                     as many; DROP the table and CREATE it anew",
+                    kind.characters()
+                )),
+            }
+        }
+        How::Sealed(sealed) => {
+            let marked = LogicalType::marked(&found.comment).map(|(declared, _)| declared);
+            let whole = marked.is_some() && sealed.lookup == find(&sealed.companion).is_some();
+            sealed.declared = marked;
+            let keys = find(&sealed.companion).map_or("", |it| &it.keys);
+            sealed.keys = Keys {
+                unique: keys.contains('U'),
+                first: keys.contains('M'),
+                part: !keys.is_empty(),
+            };
+            match whole {
+                true => Ok(()),
+                false => Err(format!(
+                    "column {name} is not stored as an encrypted one of the manifest's kind; DROP \
+                     the table and CREATE it anew through Remora"
+                )),
+            }
+        }
     }
 }
 

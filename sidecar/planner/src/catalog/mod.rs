@@ -2,6 +2,7 @@
 
 mod builder;
 mod column;
+mod protected;
 
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
@@ -15,6 +16,8 @@ use crate::keys::KeyType;
 
 pub use builder::{CatalogBuilder, CatalogError, LoadedColumn, load_sql};
 pub use column::{Column, ColumnKind};
+pub(crate) use protected::MARK;
+pub use protected::{COMPANION_PREFIX, How, LogicalType, Protected, Sealed, Shape};
 
 /// The manifest's tables with their columns as the shards have them now. Immutable; a change
 /// makes a new one with a higher version.
@@ -27,6 +30,8 @@ pub struct Catalog {
     closed: BTreeMap<String, String>,
     most_slots: u16,
     read_only_functions: Vec<String>,
+    /// Finds the names of tables with protected columns.
+    protected: Vec<memchr::memmem::Finder<'static>>,
 }
 
 /// A table that the manifest names.
@@ -40,6 +45,8 @@ pub struct Table {
     pub placement: Placement,
     /// The column whose values Remora makes.
     pub generated: Option<Generated>,
+    /// Columns that are encrypted or digests.
+    pub protected: Vec<Arc<Protected>>,
     /// Why the table, as the shards have it, cannot be served: somebody changed it behind
     /// Remora's back. It counts as missing, and the other tables are served.
     pub problem: Option<String>,
@@ -133,6 +140,19 @@ impl Catalog {
         self.tables.values()
     }
 
+    /// Whether some table has protected columns.
+    #[must_use]
+    pub fn has_protected(&self) -> bool {
+        !self.protected.is_empty()
+    }
+
+    /// Whether a text may name a table with protected columns. Such names have no character that
+    /// a text could write otherwise.
+    #[must_use]
+    pub fn may_concern_protected(&self, sql: &[u8]) -> bool {
+        self.protected.iter().any(|name| name.find(sql).is_some())
+    }
+
     /// Whether some table is split within its shard, so that physical schemas exist.
     #[must_use]
     pub fn has_physical_schemas(&self) -> bool {
@@ -209,6 +229,12 @@ impl Table {
         self.columns
             .iter()
             .find(|column| same_name(&column.name, name))
+    }
+
+    /// The protected column of this name.
+    #[must_use]
+    pub fn protected(&self, name: &str) -> Option<&Arc<Protected>> {
+        self.protected.iter().find(|it| it.is(name))
     }
 
     /// The refusal of something for this table.

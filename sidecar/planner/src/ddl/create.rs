@@ -10,7 +10,7 @@ use crate::write::VARYING;
 use super::definition::{Item, collation, column_type, holds, item, key_columns};
 
 /// What the database's tables have where CREATE TABLE says nothing.
-const DEFAULT_COLLATION: &str = "utf8mb4_0900_ai_ci";
+pub(crate) const DEFAULT_COLLATION: &str = "utf8mb4_0900_ai_ci";
 
 /// Checks the definition that begins at token `open`.
 pub(super) fn check(reading: &Reading<'_>, table: &Table, open: usize) -> Result<(), Refusal> {

@@ -73,7 +73,7 @@ pub(super) fn holds(columns: &[String], column: &str) -> bool {
 
 /// A column's type as `information_schema.COLUMNS.COLUMN_TYPE` would have it, as far as keys
 /// need it: the word, its length, UNSIGNED.
-pub(super) fn column_type(source: &Source<'_>, from: usize, to: usize) -> Option<String> {
+pub(crate) fn column_type(source: &Source<'_>, from: usize, to: usize) -> Option<String> {
     let word = source.name(from)?.to_ascii_lowercase();
     let mut name = match word.as_str() {
         "integer" | "int4" => "int".to_owned(),
@@ -115,7 +115,7 @@ pub(super) fn column_type(source: &Source<'_>, from: usize, to: usize) -> Option
 
 /// The word behind `COLLATE` or a character set's default collation, in a column's attributes
 /// or a table's options.
-pub(super) fn collation(source: &Source<'_>, from: usize, to: usize) -> Option<String> {
+pub(crate) fn collation(source: &Source<'_>, from: usize, to: usize) -> Option<String> {
     let value = |token: usize| {
         let token = if source.kind(token) == Some(TokenKind::Equal) {
             token + 1

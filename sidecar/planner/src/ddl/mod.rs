@@ -5,9 +5,11 @@
 
 mod alter;
 mod create;
-mod definition;
+pub(crate) mod definition;
 
 use std::sync::Arc;
+
+pub(crate) use create::DEFAULT_COLLATION;
 
 use crate::Refusal;
 use crate::bound::Target;

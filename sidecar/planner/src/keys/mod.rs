@@ -37,6 +37,7 @@ pub use convert::{Conversion, Origin, Purpose};
 pub use declared::{IntegerType, KeyType, KeyTypeError};
 pub use hash::hash;
 pub use temporal::Moment;
+pub use text::{Unstorable, stored};
 
 #[cfg(test)]
 pub(crate) mod tests;

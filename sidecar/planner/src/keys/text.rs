@@ -87,3 +87,74 @@ pub(super) fn binary(
     }
     Found::Exact
 }
+
+/// Why a value cannot be stored in a string column.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub enum Unstorable {
+    /// It has more characters or bytes than the column.
+    TooLong,
+    /// It has characters that the column does not.
+    Characters,
+    /// What MySQL would make of a constant of this kind is not known.
+    Kind,
+}
+
+/// The value that a string column holds when `constant`, which is not NULL, is stored: text in
+/// UTF-8, CHAR without spaces at the end, BINARY filled up with zeros. `most` are characters of
+/// text, bytes else.
+///
+/// # Errors
+/// [`Unstorable`]: where MySQL in strict mode refuses it, and where it would cut spaces off.
+pub fn stored(
+    constant: &Constant<'_>,
+    collation: Option<Collation>,
+    fixed: bool,
+    most: u32,
+) -> Result<Vec<u8>, Unstorable> {
+    let number = || constant.integer().map(|value| value.to_string());
+    let Some(collation) = collation else {
+        let mut bytes = match constant {
+            Constant::Text {
+                charset: Charset::Other,
+                ..
+            } => return Err(Unstorable::Kind),
+            Constant::Text { bytes, .. } => bytes.to_vec(),
+            Constant::Bytes(bytes) => bytes.clone(),
+            _ => number().ok_or(Unstorable::Kind)?.into_bytes(),
+        };
+        if bytes.len() > most as usize {
+            return Err(Unstorable::TooLong);
+        }
+        if fixed {
+            bytes.resize(most as usize, 0);
+        }
+        return Ok(bytes);
+    };
+    let own = collation.charset();
+    let text = match constant {
+        // The bytes are the column's own.
+        Constant::Text {
+            bytes,
+            charset: Charset::Binary,
+        } => own.decode(bytes).ok_or(Unstorable::Characters)?,
+        Constant::Bytes(bytes) => own.decode(bytes).ok_or(Unstorable::Characters)?,
+        Constant::Text {
+            charset: Charset::Other,
+            ..
+        } => return Err(Unstorable::Kind),
+        Constant::Text { .. } => constant.text().ok_or(Unstorable::Characters)?,
+        _ => Cow::Owned(number().ok_or(Unstorable::Kind)?),
+    };
+    if !own.holds(&text) {
+        return Err(Unstorable::Characters);
+    }
+    let text = if fixed {
+        text.trim_end_matches(' ')
+    } else {
+        &text
+    };
+    if text.chars().count() > most as usize {
+        return Err(Unstorable::TooLong);
+    }
+    Ok(text.as_bytes().to_vec())
+}

@@ -12,6 +12,9 @@ mod membership;
 mod scope;
 mod walk;
 
+use crate::lexer::TokenKind;
+use crate::text::Source;
+
 pub(crate) use analysis::{Analysis, analyze};
 pub(crate) use conditions::{constant, unnested};
 pub(crate) use eval::Places;
@@ -33,6 +36,34 @@ pub(crate) enum Operand {
     Bool(bool),
     /// NULL.
     Null,
+}
+
+impl Operand {
+    /// The constant that tokens `from..to` are.
+    pub(crate) fn at(source: &Source<'_>, from: usize, to: usize) -> Option<Self> {
+        match (to.checked_sub(from)?, source.kind(from)?) {
+            (1, TokenKind::Parameter) => source.param(from).map(Self::Param),
+            (1, TokenKind::Word) if source.is(from, "NULL") => Some(Self::Null),
+            (1, TokenKind::Word) if source.is(from, "TRUE") => Some(Self::Bool(true)),
+            (1, TokenKind::Word) if source.is(from, "FALSE") => Some(Self::Bool(false)),
+            (1, _) => source.literal(from).map(|index| Self::Literal {
+                index,
+                negative: false,
+            }),
+            (2, TokenKind::Minus) => {
+                let numeric = matches!(
+                    source.kind(from + 1)?,
+                    TokenKind::Integer | TokenKind::Decimal | TokenKind::Float
+                );
+                let index = source.literal(from + 1).filter(|_| numeric)?;
+                Some(Self::Literal {
+                    index,
+                    negative: true,
+                })
+            }
+            _ => None,
+        }
+    }
 }
 
 /// The places whose rows a condition can be true for.

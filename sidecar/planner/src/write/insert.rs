@@ -157,8 +157,14 @@ pub(super) fn refused(table: &Table, what: &str) -> Refusal {
 
 impl InsertPlan {
     /// What must hold of the table for the values to be for the columns that they are taken for.
-    pub(crate) fn assumed(&self, catalog: &Catalog, action: &Action<'_>) -> Option<ByPosition> {
-        if !self.by_position {
+    /// `by_position`: whether the client named no columns, though this statement does.
+    pub(crate) fn assumed(
+        &self,
+        catalog: &Catalog,
+        action: &Action<'_>,
+        by_position: bool,
+    ) -> Option<ByPosition> {
+        if !self.by_position && !by_position {
             return None;
         }
         let shard = match action {

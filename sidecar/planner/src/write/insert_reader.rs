@@ -348,29 +348,7 @@ impl Reader<'_> {
 
     /// The constant that tokens `from..to` are.
     fn operand(&self, from: usize, to: usize) -> Option<Operand> {
-        let source = self.source;
-        match (to.checked_sub(from)?, source.kind(from)?) {
-            (1, TokenKind::Parameter) => source.param(from).map(Operand::Param),
-            (1, TokenKind::Word) if source.is(from, "NULL") => Some(Operand::Null),
-            (1, TokenKind::Word) if source.is(from, "TRUE") => Some(Operand::Bool(true)),
-            (1, TokenKind::Word) if source.is(from, "FALSE") => Some(Operand::Bool(false)),
-            (1, _) => source.literal(from).map(|index| Operand::Literal {
-                index,
-                negative: false,
-            }),
-            (2, TokenKind::Minus) => {
-                let numeric = matches!(
-                    source.kind(from + 1)?,
-                    TokenKind::Integer | TokenKind::Decimal | TokenKind::Float
-                );
-                let index = source.literal(from + 1).filter(|_| numeric)?;
-                Some(Operand::Literal {
-                    index,
-                    negative: true,
-                })
-            }
-            _ => None,
-        }
+        Operand::at(self.source, from, to)
     }
 
     /// What follows the rows: `AS alias` and ON DUPLICATE KEY UPDATE. Whether the latter keeps

@@ -134,6 +134,8 @@ pub(crate) fn catalog() -> Catalog {
                 (!collation.is_empty()).then(|| (*collation).to_owned()),
                 Some((*nullable).to_owned()),
                 Some((*extra).to_owned()),
+                None,
+                None,
             ])
         });
     let reason = "its rows are elsewhere".to_owned();

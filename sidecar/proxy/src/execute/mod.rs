@@ -1,5 +1,6 @@
 //! Running a bound statement and answering the client.
 
+mod cover;
 mod ddl;
 mod drain;
 mod info;
@@ -17,6 +18,7 @@ mod statement_warnings;
 mod union;
 mod writes;
 
+pub(crate) use cover::{Cover, ResultCharset, Unveiling};
 pub(crate) use local::{Cell, number_column, put_table, text_column};
 pub(crate) use relay::{Patch, Relayed, Withheld, relay};
 pub(crate) use run::Request;

@@ -147,12 +147,11 @@ impl Session {
         if let Err(missed) = self.ready(world, member).await? {
             return Ok(Err(missed));
         }
+        let named = route.cover.is_some() || world.names.mentioned(&statement.sql);
         let patch = Patch {
             in_branch: false,
-            names: world
-                .names
-                .mentioned(&statement.sql)
-                .then_some(&world.names),
+            cover: route.cover,
+            names: named.then_some(&world.names),
             insert_id: None,
             more_results: route.more_results,
             withheld: Withheld::AllBut(OUT_OF_TIME),
@@ -163,6 +162,7 @@ impl Session {
         let Some(backend) = replicas.get(&member.server) else {
             return Err(Failure::CutOff);
         };
+        let before = client.written();
         let relayed = match backend.run(&route.call(statement)).await {
             Ok(exchange) => relay(client, exchange, &patch).await,
             Err(BackendError::Server { error, .. }) => Err(logical(world, error).into()),
@@ -170,7 +170,10 @@ impl Session {
         };
         let relayed = match relayed {
             Ok(relayed) => relayed,
+            // A value did not open in the middle of the rows.
+            Err(failure) if client.written() > before => return Err(failure),
             Err(failure) => {
+                client.discard();
                 if let Failure::Last(error) = &failure {
                     member.server.failed(&error.to_string());
                 }

@@ -10,6 +10,8 @@ use remora_protocol::{
     decode_end, payload, rename_schema,
 };
 
+use super::drain::drain;
+use super::{Cover, Unveiling};
 use crate::backend::{Ended, Exchange};
 use crate::failure::Failure;
 use crate::frontend::Client;
@@ -27,6 +29,8 @@ pub(crate) struct Patch<'a> {
     pub more_results: bool,
     /// It may be of an XA branch, of which the client knows nothing.
     pub in_branch: bool,
+    /// Values are opened on the way.
+    pub cover: Option<&'a Cover>,
     /// Errors that are not passed on: the caller may know better.
     pub withheld: Withheld,
 }
@@ -72,7 +76,8 @@ pub(crate) async fn relay(
             .contains(CapabilityFlags::CLIENT_SESSION_TRACK),
         // Numbers differ when a text was split into several statements, or its rewriting
         // changed how many frames it needed.
-        renumbers: client.sequence() != exchange.first_sequence(),
+        renumbers: patch.cover.is_some() || client.sequence() != exchange.first_sequence(),
+        unveiling: patch.cover.map(Cover::unveiling),
         hides_gtids: !client.has_own_gtids(),
         patch,
         next_sequence: client.sequence(),
@@ -84,6 +89,11 @@ pub(crate) async fn relay(
     loop {
         let verbatim = match relay.pass(client, &mut exchange) {
             Ok(verbatim) => verbatim,
+            // A value that does not open ends the rows with an error, as MySQL's own do.
+            Err(Failure::Answer(error)) if patch.cover.is_some() => {
+                drain(exchange, true).await?;
+                return Err(Failure::Answer(error));
+            }
             Err(failure) if relay.written => return Err(cut_off(&failure)),
             Err(failure) => return Err(failure),
         };
@@ -129,6 +139,7 @@ struct Relay<'a> {
     /// GTIDs are tracked for the sidecar's own use.
     hides_gtids: bool,
     patch: &'a Patch<'a>,
+    unveiling: Option<Unveiling<'a>>,
     next_sequence: u8,
     relayed: Relayed,
     /// Something of the answer went to the client.
@@ -150,6 +161,7 @@ enum Fate<'p> {
     Kept,
     Renumbered,
     Column,
+    Row,
     Ok(OkPacket<'p>),
     End(OkPacket<'p>),
     Error(ErrPacket<'p>),
@@ -183,9 +195,11 @@ impl Relay<'_> {
                     if !self.renumbers {
                         client.set_sequence(sequence_after(packet).wrapping_sub(1));
                     }
-                    self.put(client, fate, &body)?;
+                    let put = self.put(client, fate, &body);
                     self.next_sequence = client.sequence();
+                    // Also where it failed: the scanner is past the packet.
                     exchange.consume(start + len);
+                    put?;
                     at = 0;
                 }
             }
@@ -207,7 +221,11 @@ impl Relay<'_> {
             Event::End { .. } => {
                 self.relayed.had_rows = true;
                 let ok = decode_end(body, self.capabilities)?;
-                self.ended(ok).map_or(kept, Fate::End)
+                let changed = self.ended(ok);
+                match self.unveiling {
+                    Some(_) => Fate::End(changed.unwrap_or(ok)),
+                    None => changed.map_or(kept, Fate::End),
+                }
             }
             Event::Err => {
                 let error = ErrPacket::decode(body)?;
@@ -228,7 +246,12 @@ impl Relay<'_> {
                 };
                 match self.patch.names {
                     Some(names) => {
-                        let message = names.in_text(&error.message).into_owned().into();
+                        let message = names.in_text(&error.message).into_owned();
+                        let message = match self.patch.cover {
+                            Some(cover) => cover.in_text(&message),
+                            None => message,
+                        };
+                        let message = message.into();
                         Fate::Error(ErrPacket { message, ..error })
                     }
                     None if self.patch.in_branch => Fate::Error(error),
@@ -236,6 +259,7 @@ impl Relay<'_> {
                 }
             }
             Event::Column if self.patch.names.is_some() => Fate::Column,
+            Event::Row if self.unveiling.is_some() => Fate::Row,
             _ => kept,
         })
     }
@@ -274,12 +298,37 @@ impl Relay<'_> {
         });
     }
 
-    fn put(&self, client: &mut Client, fate: Fate<'_>, body: &[u8]) -> Result<(), Failure> {
+    /// Adds the rows that were kept until all were there.
+    fn put_held(&mut self, client: &mut Client) {
+        for row in self.unveiling.iter_mut().flat_map(Unveiling::take_held) {
+            client.put(&row);
+        }
+    }
+
+    fn put(&mut self, client: &mut Client, fate: Fate<'_>, body: &[u8]) -> Result<(), Failure> {
         match fate {
             Fate::Withheld => {}
             Fate::Kept | Fate::Renumbered => client.put(body),
             Fate::Ok(ok) => self.put_ok(&ok, |ok| client.put_ok(ok)),
-            Fate::End(ok) => self.put_ok(&ok, |ok| client.put_end(ok)),
+            Fate::End(ok) => {
+                self.put_held(client);
+                self.put_ok(&ok, |ok| client.put_end(ok));
+            }
+            Fate::Row => {
+                if let Some(unveiling) = &mut self.unveiling {
+                    let mut row = BytesMut::new();
+                    if unveiling.row(body, &mut row)? {
+                        client.put(&row);
+                    }
+                }
+            }
+            Fate::Column if self.unveiling.is_some() => {
+                if let (Some(unveiling), Some(names)) = (&mut self.unveiling, self.patch.names) {
+                    let mut column = BytesMut::new();
+                    unveiling.column(names, body, &mut column)?;
+                    client.put(&column);
+                }
+            }
             Fate::Error(error) => client.put_error(&error),
             Fate::Column => {
                 let names = self.patch.names;

@@ -12,7 +12,7 @@ use remora_planner::{
 };
 use remora_protocol::{ColumnDef, ErrPacket, Param};
 
-use super::Withheld;
+use super::{Cover, Withheld};
 use crate::backend::Call;
 use crate::console::explain;
 use crate::failure::Failure;
@@ -33,6 +33,8 @@ pub(crate) struct Request<'a> {
     pub(crate) charset: Option<Charset>,
     /// Whether another statement of the same text follows.
     pub(crate) more_results: bool,
+    /// What the answer of a veiled statement needs.
+    pub(crate) cover: Option<&'a Cover>,
 }
 
 /// What the ways of executing need to know besides the statement.
@@ -52,6 +54,8 @@ pub(crate) struct Route<'a> {
     pub(crate) ignores: bool,
     /// Where it may be read.
     pub(crate) reading: Reading,
+    /// What the answer of a veiled statement needs.
+    pub(crate) cover: Option<&'a Cover>,
 }
 
 impl<'a> Route<'a> {
@@ -138,7 +142,20 @@ impl Session {
             }
         }
         let catalog = world.catalogs.load();
-        let planned = self.plan_with(&catalog, request.sql)?;
+        let planned = match request.cover {
+            Some(_) if planned.plan().catalog_version() != catalog.version() => {
+                // It was veiled for columns that may be others now.
+                return Err(ErrPacket::new(
+                    1235,
+                    *b"42000",
+                    "The columns of a table with encrypted ones were changed meanwhile; run the \
+                     statement again",
+                )
+                .into());
+            }
+            Some(_) => self.plan_veiled(&catalog, request.sql)?,
+            None => self.plan_with(&catalog, request.sql)?,
+        };
         let second = self
             .attempt(world, &catalog, &planned, request, false)
             .await?;
@@ -181,6 +198,7 @@ impl Session {
                 connection_id: Some(self.id),
                 ..SessionValues::default()
             },
+            by_position: request.cover.is_some_and(|cover| cover.by_position),
         };
         if traits.uses_row_count {
             input.session.row_count = Some(self.state.row_count);
@@ -216,6 +234,7 @@ impl Session {
             traits,
             insert: bound.insert,
             more_results: request.more_results,
+            cover: request.cover,
             ignores: kind == StatementKind::Insert && ignores(request.sql, context.sql_mode),
             reading,
         };

@@ -19,6 +19,7 @@ use super::over::Over;
 use super::run::Route;
 use super::statement_warnings::{PartNotes, of_statement, of_text};
 use super::union::{admit_columns, of_parts, unions};
+use super::{Cover, Unveiling};
 use crate::backend::{BackendError, Described, Ended, Exchange};
 use crate::failure::Failure;
 use crate::frontend::Client;
@@ -118,7 +119,12 @@ impl Session {
         let outcome = match refused {
             Some(failure) => Err(failure),
             None => match Merger::new(&spec, &parts, &client_columns, format, LIMITS) {
-                Ok(merger) => merge.run(merger, world, &described, status).await,
+                Ok(merger) => {
+                    let unveiling = route.cover.map(Cover::unveiling);
+                    merge
+                        .run(merger, world, &described, status, unveiling)
+                        .await
+                }
                 Err(error) => Err(error.into()),
             },
         };
@@ -302,9 +308,16 @@ fn put_columns(
     world: &World,
     described: &Described,
     status: StatusFlags,
+    mut unveiling: Option<&mut Unveiling<'_>>,
 ) -> Result<(), Failure> {
     client.put_with(|out| put_lenenc(described.columns.len() as u64, out));
     for column in &described.columns {
+        if let Some(unveiling) = &mut unveiling {
+            let mut opened = BytesMut::new();
+            unveiling.column(&world.names, column, &mut opened)?;
+            client.put(&opened);
+            continue;
+        }
         let mut renamed = Ok(());
         client.put_with(|out| {
             renamed = rename_schema(column, |schema| world.names.logical(schema), out);
@@ -333,15 +346,24 @@ impl Merge<'_> {
         world: &World,
         described: &Described,
         status: StatusFlags,
+        mut unveiling: Option<Unveiling<'_>>,
     ) -> Result<u64, Failure> {
-        put_columns(self.client, world, described, status)?;
+        put_columns(self.client, world, described, status, unveiling.as_mut())?;
         let mut row = BytesMut::new();
         let mut rows = 0;
         loop {
             match merger.poll(&mut row)? {
                 Step::NeedRow(part) => self.feed(&mut merger, part, world).await?,
                 Step::Row => {
-                    self.client.put(&row);
+                    match &mut unveiling {
+                        None => self.client.put(&row),
+                        Some(unveiling) => {
+                            let mut opened = BytesMut::new();
+                            if unveiling.row(&row, &mut opened)? {
+                                self.client.put(&opened);
+                            }
+                        }
+                    }
                     row.clear();
                     rows += 1;
                     if self.client.pending() >= WRITE_AT {

@@ -70,15 +70,14 @@ impl Session {
             }
             Err(error) => return Err(error.into()),
         };
+        let named = route.cover.is_some() || world.names.mentioned(&statement.sql);
         let patch = Patch {
-            names: world
-                .names
-                .mentioned(&statement.sql)
-                .then_some(&world.names),
+            names: named.then_some(&world.names),
             insert_id: route.insert.as_ref().and_then(|i| i.first_generated),
             more_results: route.more_results,
             withheld: route.withheld(),
             in_branch: self.state.transaction.is_spread(),
+            cover: route.cover,
         };
         let relayed = relay(&mut self.client, exchange, &patch).await?;
         if let Some(error) = relayed.withheld {

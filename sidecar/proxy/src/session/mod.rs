@@ -22,6 +22,7 @@ mod state;
 mod transact;
 mod transaction;
 mod utility;
+mod veiled;
 
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -43,6 +44,7 @@ pub(crate) use settings::Settings;
 pub(crate) use state::{InsertId, State};
 pub(crate) use transaction::{Begun, Transaction};
 
+use crate::execute::ResultCharset;
 use crate::failure::Failure;
 use crate::frontend::{Client, log_in};
 use crate::names::logical;
@@ -60,6 +62,8 @@ pub(crate) struct Session {
     pub(crate) replicas: Replicas,
     pub(crate) prepared: Prepared,
     pub(crate) probes: Probes,
+    /// How texts of results are encoded, under the settings of this version.
+    pub(crate) result_charset: Option<(u64, ResultCharset)>,
     /// Buffers for reading texts.
     pub(crate) normalizer: Normalizer,
     /// COMMIT RELEASE ends the session.
@@ -138,6 +142,7 @@ impl Session {
             replicas: Replicas::default(),
             prepared: Prepared::default(),
             probes: Probes::default(),
+            result_charset: None,
             normalizer: Normalizer::default(),
             leaves: false,
         }

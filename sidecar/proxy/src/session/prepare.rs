@@ -12,6 +12,7 @@ use remora_protocol::{
 
 use super::prepared::{ClientStatement, no_cursors};
 use super::utility::not_supported;
+use super::veiled::of_client;
 use super::{HOME, Session};
 use crate::backend::Described;
 use crate::execute::Request;
@@ -27,9 +28,20 @@ impl Session {
     /// depends on its parameters.
     pub(super) async fn prepare(&mut self, sql: &[u8]) -> Result<(), Failure> {
         let world = self.proxy.world();
-        let (catalog, planned) = self.plan(&world, sql).await?;
         let proxy = self.proxy.clone();
         let context = self.state.context.clone();
+        let client_sql = sql;
+        let (catalog, planned, veiled) = match self.veil(&world.catalogs.load(), sql)? {
+            None => {
+                let (catalog, planned) = self.plan(&world, sql).await?;
+                (catalog, planned, None)
+            }
+            Some(veil) => {
+                let (catalog, planned, veil, text) = self.prepare_veiled(&world, sql, veil).await?;
+                (catalog, planned, Some((veil, text)))
+            }
+        };
+        let sql = veiled.as_ref().map_or(sql, |(_, text)| &text.sql);
         let input = BindInput {
             params: Some(&[]),
             ..BindInput::default()
@@ -62,9 +74,20 @@ impl Session {
                     .await?
             }
         };
+        let (described, veil) = match veiled {
+            None => (described, None),
+            Some((veil, text)) => {
+                let cover = self
+                    .cover(&world, &catalog, &veil, &planned, Vec::new(), (true, true))
+                    .await?;
+                let described = of_client(&world, described, &text, &cover)?;
+                (described, Some(veil))
+            }
+        };
         let statement = ClientStatement {
-            sql: sql.to_vec(),
+            sql: client_sql.to_vec(),
             planned,
+            veil,
             context: context.clone(),
             params: described.params.len(),
             has_rows: !described.columns.is_empty(),
@@ -162,6 +185,7 @@ impl Session {
         let ClientStatement {
             sql,
             planned,
+            veil,
             context,
             params: count,
             types,
@@ -188,6 +212,7 @@ impl Session {
             keys: Some(&keys),
             charset: Some(self.state.context.charset),
             more_results: false,
+            cover: None,
         };
         // SET and USE are about the session as it is now, not as it was when they were prepared.
         let kind = planned.plan().kind();
@@ -199,6 +224,12 @@ impl Session {
         };
         self.admit_context(&context, sql)?;
         self.with_context(&context, async |session| {
+            if let Some(veil) = veil {
+                let params = (&params[..], &keys[..]);
+                return session
+                    .execute_veiled(&world, &catalog, sql, veil, planned, params)
+                    .await;
+            }
             if planned.plan().catalog_version() != catalog.version() {
                 *planned = session.plan_with(&catalog, sql)?;
             }

@@ -3,6 +3,7 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
+use remora_planner::veil::Veil;
 use remora_planner::{Context, Planned};
 use remora_protocol::{ErrPacket, ParamType};
 
@@ -28,6 +29,8 @@ pub(crate) struct ClientStatement {
     pub(crate) sql: Vec<u8>,
     /// What the planner made of it.
     pub(crate) planned: Planned,
+    /// How it is veiled, if it names a table with protected columns.
+    pub(crate) veil: Option<Veil>,
     /// How the session read texts when it was prepared; that stays so.
     pub(crate) context: Arc<Context>,
     /// The number of parameters.

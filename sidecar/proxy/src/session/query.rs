@@ -31,10 +31,17 @@ impl Session {
             [] => self.statement(sql, false).await,
             [only] => self.statement(&sql[only.clone()], false).await,
             // A server that was not told to expect several takes the text for one that is wrong.
-            _ if !several => self.pass_on(sql).await,
+            _ if !several => {
+                self.refuse_to_pass(sql)?;
+                self.pass_on(sql).await
+            }
             [all @ .., last] => {
                 for range in all {
+                    self.state.failed = false;
                     self.statement(&sql[range.clone()], true).await?;
+                    if self.state.failed {
+                        return Ok(());
+                    }
                     self.client.finish_answer();
                     if self.client.pending() >= WRITE_AT {
                         self.client.flush().await?;
@@ -47,6 +54,9 @@ impl Session {
 
     async fn statement(&mut self, sql: &[u8], more_results: bool) -> Result<(), Failure> {
         let world = self.proxy.world();
+        if world.names.encrypts() && self.veil(&world.catalogs.load(), sql)?.is_some() {
+            return self.veiled_statement(&world, sql, more_results).await;
+        }
         let (catalog, planned) = self.plan(&world, sql).await?;
         let request = Request {
             sql,
@@ -54,6 +64,7 @@ impl Session {
             keys: None,
             charset: None,
             more_results,
+            cover: None,
         };
         self.run(&world, &catalog, &planned, &request).await
     }

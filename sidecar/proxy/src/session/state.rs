@@ -28,6 +28,8 @@ pub(crate) struct State {
     pub(crate) insert_id: InsertId,
     /// ROW_COUNT().
     pub(crate) row_count: i64,
+    /// Whether a server's error was passed on as the answer: the statements behind it do not run.
+    pub(crate) failed: bool,
     /// FOUND_ROWS() after a statement that ran on several servers.
     pub(crate) found_rows: Option<u64>,
     /// What SHOW WARNINGS shows.
@@ -71,6 +73,7 @@ impl State {
             next_transaction: NextTransaction::default(),
             insert_id: InsertId::Known(0),
             row_count: 0,
+            failed: false,
             found_rows: None,
             diagnostics: Diagnostics::Clean,
             variables_at: None,
@@ -91,6 +94,7 @@ impl State {
 
     /// Notes that a statement failed on this shard, which has told the client why.
     pub(crate) fn failed_on(&mut self, shard: usize) {
+        self.failed = true;
         self.row_count = -1;
         self.diagnostics = Diagnostics::On(shard);
     }

@@ -119,6 +119,12 @@ impl Session {
         let name = String::from_utf8_lossy(table);
         let of_manifest = self.state.context.database.as_ref() == Some(database);
         let catalog = world.catalogs.load();
+        let protected = catalog.table(&name).filter(|it| !it.protected.is_empty());
+        if of_manifest && protected.is_some() {
+            return Err(not_supported(
+                "COM_FIELD_LIST of a table with encrypted columns; use SHOW COLUMNS",
+            ));
+        }
         let slots = catalog
             .table(&name)
             .and_then(|t| t.sharded())
