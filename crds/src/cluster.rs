@@ -5,7 +5,10 @@ mod amount;
 mod encryption;
 mod later;
 mod mysql;
+mod reads;
+mod resilience;
 mod sidecar;
+mod span;
 mod status;
 mod table;
 mod transactions;
@@ -18,6 +21,8 @@ pub use amount::Amount;
 pub use encryption::{Digest, EncryptedColumn, Encryption, EncryptionKey, Lookup, SecretName};
 pub use later::Later;
 pub use mysql::{Mysql, RESERVED_OPTIONS, Resources, Storage};
+pub use reads::{Balancing, Consistency, Reads};
+pub use resilience::{CircuitBreaker, Resilience, RetryBudget};
 pub use sidecar::Sidecar;
 pub use status::{ConditionType, Images, ShardStatus, ShardingClusterStatus};
 pub use table::{Algorithm, GeneratedKey, GeneratedKeyKind, HashAlgorithm, Sharding, Table};
@@ -69,12 +74,6 @@ pub const MAX_CLUSTER_NAME: usize = 48;
     validation = Rule::new("self.access.all(a, a.keys.all(n, has(self.encryption) && self.encryption.keys.exists(k, k.name == n)))")
         .message("spec.access[].keys names a key that spec.encryption.keys does not have; correct the name, or add the key")
         .field_path(".access"),
-    validation = Rule::new("!has(self.reads)")
-        .message("spec.reads: this version has no replicas to read from yet; remove the field")
-        .field_path(".reads"),
-    validation = Rule::new("!has(self.resilience)")
-        .message("spec.resilience: this version has no retries, breakers or failover yet; remove the field")
-        .field_path(".resilience"),
     validation = Rule::new("!has(self.replication)")
         .message("spec.replication: this version has one instance for each shard and no replication yet; remove the field")
         .field_path(".replication")
@@ -132,14 +131,12 @@ pub struct ShardingClusterSpec {
     /// Keys of encrypted columns.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub encryption: Option<Encryption>,
-    /// Reads from replicas. Refused: a later version brings it.
+    /// Reads from replicas. Without it the primaries answer everything.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    #[schemars(schema_with = "later::object")]
-    pub reads: Option<Later>,
-    /// Retries, circuit breakers, failover. Refused: a later version brings it.
+    pub reads: Option<Reads>,
+    /// Retries and circuit breakers. Where absent, the defaults of its fields hold.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    #[schemars(schema_with = "later::object")]
-    pub resilience: Option<Later>,
+    pub resilience: Option<Resilience>,
     /// Transactions over several shards.
     #[serde(default)]
     pub transactions: Transactions,

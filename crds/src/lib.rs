@@ -13,11 +13,13 @@ mod fingerprint;
 #[cfg(test)]
 mod fixtures;
 pub mod layout;
+mod reference;
 mod topology;
 mod validate;
 
 pub use cluster::*;
 pub use crd::{crd, crd_yaml};
 pub use fingerprint::{Admission, LayoutDocument, layout_fingerprint};
+pub use reference::manifest_reference;
 pub use topology::*;
 pub use validate::{FieldError, validate};

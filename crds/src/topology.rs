@@ -1,11 +1,12 @@
 //! The `Topology` document: where the shards' servers are, and who may log in. The operator
 //! makes it from what it observes; without Kubernetes it stands in the file beside the manifest.
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use zeroize::Zeroize;
 
 /// Where the servers of a `ShardingCluster` are.
-#[derive(Clone, Deserialize, PartialEq, Serialize)]
+#[derive(Clone, Deserialize, JsonSchema, PartialEq, Serialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct Topology {
     /// `remora.dev/v1alpha1`.
@@ -29,7 +30,7 @@ pub struct Topology {
 }
 
 /// One version of a key of encrypted columns. It never shows in `Debug`.
-#[derive(Clone, Deserialize, PartialEq, Serialize)]
+#[derive(Clone, Deserialize, JsonSchema, PartialEq, Serialize)]
 #[serde(deny_unknown_fields)]
 pub struct ColumnKey {
     /// The name by which the manifest calls it.
@@ -56,7 +57,7 @@ impl Drop for ColumnKey {
 }
 
 /// Identity of a [`Topology`].
-#[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
+#[derive(Clone, Debug, Deserialize, JsonSchema, PartialEq, Serialize)]
 #[serde(deny_unknown_fields)]
 pub struct TopologyMetadata {
     /// The name of the `ShardingCluster`.
@@ -64,7 +65,7 @@ pub struct TopologyMetadata {
 }
 
 /// The servers of one shard.
-#[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
+#[derive(Clone, Debug, Deserialize, JsonSchema, PartialEq, Serialize)]
 #[serde(deny_unknown_fields)]
 pub struct ShardEndpoints {
     /// One primary, and its replicas.
@@ -72,7 +73,7 @@ pub struct ShardEndpoints {
 }
 
 /// One MySQL server.
-#[derive(Clone, Debug, Deserialize, Eq, PartialEq, Serialize)]
+#[derive(Clone, Debug, Deserialize, Eq, JsonSchema, PartialEq, Serialize)]
 #[serde(deny_unknown_fields)]
 pub struct Instance {
     /// A host name or an address.
@@ -91,7 +92,7 @@ fn one() -> u32 {
 }
 
 /// What a server is for.
-#[derive(Clone, Copy, Debug, Deserialize, Eq, PartialEq, Serialize)]
+#[derive(Clone, Copy, Debug, Deserialize, Eq, JsonSchema, PartialEq, Serialize)]
 pub enum Role {
     /// Takes writes.
     Primary,
@@ -100,7 +101,7 @@ pub enum Role {
 }
 
 /// An account. Its password never shows in `Debug`.
-#[derive(Clone, Deserialize, PartialEq, Serialize)]
+#[derive(Clone, Deserialize, JsonSchema, PartialEq, Serialize)]
 #[serde(deny_unknown_fields)]
 pub struct Credentials {
     /// The account's name, without a host part.

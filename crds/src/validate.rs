@@ -3,6 +3,7 @@
 
 mod encryption;
 mod names;
+mod reads;
 mod tables;
 
 use std::fmt;
@@ -64,6 +65,7 @@ pub fn validate(spec: &ShardingClusterSpec) -> Vec<FieldError> {
     );
     names::database(&spec.database, &mut errors);
     later_fields(spec, &mut errors);
+    reads::reads(spec, &mut errors);
     mysql(spec, &mut errors);
     names::users(spec, &mut errors);
     names::access(spec, &mut errors);
@@ -73,13 +75,7 @@ pub fn validate(spec: &ShardingClusterSpec) -> Vec<FieldError> {
 }
 
 fn later_fields(spec: &ShardingClusterSpec, errors: &mut Errors) {
-    let fields: [(&Option<Later>, &str, &str); 4] = [
-        (&spec.reads, "spec.reads", "has no replicas to read from"),
-        (
-            &spec.resilience,
-            "spec.resilience",
-            "has no retries, breakers or failover",
-        ),
+    let fields: [(&Option<Later>, &str, &str); 2] = [
         (&spec.replication, "spec.replication", "has no replication"),
         (
             &spec.sidecar.backend_connections,

@@ -1,6 +1,6 @@
 //! How a sidecar fares, as it reports.
 
-use crate::{Identity, proto};
+use crate::{Identity, Trust, proto};
 
 /// How a sidecar fares.
 #[derive(Clone, Debug, Default, Eq, PartialEq)]
@@ -11,6 +11,8 @@ pub struct Health {
     pub in_force: Option<Identity>,
     /// Shards whose primary does not answer, and why.
     pub unreachable: Vec<(u16, String)>,
+    /// The certificates that it trusts and shows.
+    pub trust: Trust,
     /// From the agent of a MySQL server only.
     pub agent: Option<AgentHealth>,
 }
@@ -59,6 +61,7 @@ impl Health {
                     reason: reason.clone(),
                 })
                 .collect(),
+            trust: Some((&self.trust).into()),
             agent: self.agent.as_ref().map(|agent| proto::AgentHealth {
                 mysqld: agent.mysqld,
                 bootstrapped: agent.bootstrapped,
@@ -86,6 +89,7 @@ impl From<proto::ReportRequest> for Health {
                 .into_iter()
                 .filter_map(|entry| Some((entry.shard.try_into().ok()?, entry.reason)))
                 .collect(),
+            trust: report.trust.map(Trust::from).unwrap_or_default(),
             agent: report.agent.map(|agent| AgentHealth {
                 mysqld: agent.mysqld,
                 bootstrapped: agent.bootstrapped,

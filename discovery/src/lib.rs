@@ -12,6 +12,7 @@ mod health;
 mod proto;
 mod server;
 mod snapshot;
+mod trust;
 
 pub use client::{Client, ClientConfig};
 pub use epochs::{EpochGuard, StaleEpoch};
@@ -19,7 +20,10 @@ pub use file::SnapshotFile;
 pub use health::{AgentHealth, Health};
 pub use proto::Role;
 pub use server::{Directory, Refusal, Report, Snapshots, WatchedCluster, serve};
-pub use snapshot::{Account, AgentOrders, Identity, LayoutOrder, MalformedSnapshot, Snapshot};
+pub use snapshot::{
+    Account, AgentOrders, GatewayCertificate, Identity, LayoutOrder, MalformedSnapshot, Snapshot,
+};
+pub use trust::{Fingerprint, ServerTls, Trust, fingerprint, fingerprints};
 
 /// The audience of the tokens that sidecars present: they open nothing else.
 pub const AUDIENCE: &str = "remora.dev/discovery";

@@ -50,6 +50,23 @@ pub struct AgentOrders {
     pub accounts: Vec<Account>,
     /// What the shard's row in `remora.layout` says.
     pub layout: LayoutOrder,
+    /// What the gateway in the same pod shows its clients; `None`: it makes its own.
+    pub gateway: Option<GatewayCertificate>,
+}
+
+/// A certificate by which clients outside the mesh know a gateway, and its key. Both as PEM.
+#[derive(Clone, PartialEq)]
+pub struct GatewayCertificate {
+    /// The certificate. Public.
+    pub certificate: String,
+    /// Its key. Secret.
+    pub key: String,
+}
+
+impl fmt::Debug for GatewayCertificate {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("GatewayCertificate").finish_non_exhaustive()
+    }
 }
 
 /// An account of a MySQL server.
@@ -201,6 +218,13 @@ fn orders_out(orders: &AgentOrders) -> proto::AgentOrders {
             fingerprint: orders.layout.fingerprint.clone(),
             document: orders.layout.document.clone(),
         }),
+        gateway: orders
+            .gateway
+            .as_ref()
+            .map(|gateway| proto::GatewayCertificate {
+                certificate: gateway.certificate.clone(),
+                key: gateway.key.clone(),
+            }),
     }
 }
 
@@ -294,6 +318,10 @@ fn orders_in(orders: proto::AgentOrders) -> Result<AgentOrders, MalformedSnapsho
             fingerprint: layout.fingerprint,
             document: layout.document,
         },
+        gateway: orders.gateway.map(|gateway| GatewayCertificate {
+            certificate: gateway.certificate,
+            key: gateway.key,
+        }),
     })
 }
 
@@ -366,6 +394,10 @@ pub(crate) mod tests {
                     fingerprint: layout.fingerprint(),
                     document: layout.to_json(),
                 },
+                gateway: Some(GatewayCertificate {
+                    certificate: "C".to_owned(),
+                    key: "K".to_owned(),
+                }),
             }),
             spec: cluster.spec,
         }

@@ -13,7 +13,7 @@ use rcgen::{BasicConstraints, CertificateParams, IsCa, Issuer, KeyPair};
 use remora_crds::{ShardEndpoints, ShardingCluster, Topology, TopologyMetadata};
 use remora_discovery::{
     AgentHealth, Client, ClientConfig, Directory, Health, Identity, Refusal, Report, Role,
-    Snapshot, SnapshotFile, Snapshots, WatchedCluster, serve,
+    Snapshot, SnapshotFile, Snapshots, Trust, WatchedCluster, serve,
 };
 use tokio::sync::{oneshot, watch};
 use tokio::task::JoinHandle;
@@ -306,6 +306,11 @@ async fn reports_reach_the_leader_when_there_is_one() {
             refused_layout: "spec.tables[a]: it is there".to_owned(),
             judged_layout: "f00d".to_owned(),
         }),
+        trust: Trust {
+            operator: ["a".to_owned()].into(),
+            shown: Some("b".to_owned()),
+            ..Trust::default()
+        },
     };
     let (sender, receiver) = watch::channel(health.clone());
     let reporting = tokio::spawn(site.client(server.address).report(receiver));

@@ -7,5 +7,6 @@ pub mod left_running;
 pub mod load;
 pub mod mysql;
 pub mod process;
+pub mod replication;
 pub mod shards;
 pub mod sidecar;

@@ -95,6 +95,24 @@ impl OwnedProcess {
         Ok(kilobytes.parse::<u64>()? * 1024)
     }
 
+    /// Sends the process a signal: STOP freezes it, CONT lets it go on.
+    pub fn signal(&self, signal: Signal) {
+        if let Some(child) = &self.child
+            && let Some(pid) = Pid::from_raw(child.id().cast_signed())
+        {
+            // Fails only when the process has ended already.
+            let _gone = kill_process(pid, signal);
+        }
+    }
+
+    /// Kills the process without a chance to do anything (SIGKILL), and waits until it is gone.
+    pub fn kill(&mut self) {
+        if let Some(mut child) = self.child.take() {
+            let _gone = child.kill();
+            let _reaped = child.wait();
+        }
+    }
+
     /// Lets the process live on when this value is gone, and gives its id.
     #[must_use]
     pub fn leave_running(mut self) -> u32 {
@@ -103,31 +121,16 @@ impl OwnedProcess {
         pid
     }
 
-    /// Sends the process a signal: STOP, CONT, or KILL.
-    ///
-    /// # Errors
-    /// If it has ended.
-    pub fn signal(&self, signal: Signal) -> Result<()> {
-        let pid = Pid::from_raw(self.pid().cast_signed()).context("the process has ended")?;
-        kill_process(pid, signal).with_context(|| format!("{} cannot be signalled", self.name))
-    }
-
-    /// Kills the process (SIGKILL) and waits until it is gone.
-    pub fn kill(&mut self) {
-        if let Some(mut child) = self.child.take() {
-            let _gone = child.kill();
-            let _reaped = child.wait();
-        }
-    }
-
     /// Ends the process now, as dropping does, and waits for it.
     pub fn stop(&mut self) {
         let Some(mut child) = self.child.take() else {
             return;
         };
         if let Some(pid) = Pid::from_raw(child.id().cast_signed()) {
-            // Fails only when the process has ended already.
+            // Fails only when the process has ended already. A frozen one hears of it when it
+            // goes on.
             let _gone = kill_process(pid, Signal::TERM);
+            let _gone = kill_process(pid, Signal::CONT);
         }
         let deadline = Instant::now() + GRACE;
         while Instant::now() < deadline {

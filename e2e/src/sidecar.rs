@@ -50,10 +50,27 @@ impl Sidecar {
         admin: u16,
     ) -> Result<Self> {
         let config = configure(folder, manifest, shards)?;
+        Self::start_configured(folder, &config, port, admin).await
+    }
+
+    /// Starts the sidecar on shards with replicas: for each shard its instances.
+    ///
+    /// # Errors
+    /// As [`Sidecar::start`].
+    pub async fn start_replicated(
+        folder: &Path,
+        manifest: &Value,
+        shards: &[Vec<Endpoint>],
+    ) -> Result<Self> {
+        let config = configure_instances(folder, manifest, shards)?;
+        Self::start_configured(folder, &config, free_port()?, free_port()?).await
+    }
+
+    async fn start_configured(folder: &Path, config: &Path, port: u16, admin: u16) -> Result<Self> {
         let mut command = Command::new(program("remora-sidecar", "REMORA_SIDECAR")?);
         command
             .args(["run", "--config"])
-            .arg(&config)
+            .arg(config)
             .arg("--listen")
             .arg(format!("127.0.0.1:{port}"))
             .arg("--admin")
@@ -135,11 +152,42 @@ impl Sidecar {
     }
 }
 
+/// A server of a shard, as a topology lists it.
+#[derive(Clone, Copy, Debug)]
+pub struct Endpoint {
+    /// Its port on 127.0.0.1.
+    pub port: u16,
+    /// Whether it takes writes.
+    pub primary: bool,
+    /// Its share of the reads beside other replicas.
+    pub weight: u32,
+}
+
 /// Writes the configuration file into `folder`, from where a running sidecar takes it too.
 ///
 /// # Errors
 /// If it cannot be written.
 pub fn configure(folder: &Path, manifest: &Value, shards: &[u16]) -> Result<PathBuf> {
+    let primary = |port: &u16| {
+        vec![Endpoint {
+            port: *port,
+            primary: true,
+            weight: 1,
+        }]
+    };
+    let shards: Vec<_> = shards.iter().map(primary).collect();
+    configure_instances(folder, manifest, &shards)
+}
+
+/// [`configure`] for shards with replicas.
+///
+/// # Errors
+/// As [`configure`].
+pub fn configure_instances(
+    folder: &Path,
+    manifest: &Value,
+    shards: &[Vec<Endpoint>],
+) -> Result<PathBuf> {
     let config = folder.join("remora.yaml");
     fs::write(&config, configuration(manifest, shards)?)?;
     Ok(config)
@@ -147,15 +195,27 @@ pub fn configure(folder: &Path, manifest: &Value, shards: &[u16]) -> Result<Path
 
 /// The two documents of the sidecar's configuration file. The topology's epoch is the manifest's
 /// `metadata.generation`, which the API server counts.
-fn configuration(manifest: &Value, shards: &[u16]) -> Result<String> {
+fn configuration(manifest: &Value, shards: &[Vec<Endpoint>]) -> Result<String> {
+    let instance = |endpoint: &Endpoint| {
+        let role = match endpoint.primary {
+            true => "Primary",
+            false => "Replica",
+        };
+        json!({
+            "host": "127.0.0.1",
+            "port": endpoint.port,
+            "role": role,
+            "weight": endpoint.weight,
+        })
+    };
     let account = |account: &Account| json!({"name": account.name, "password": account.password});
     let topology = json!({
         "apiVersion": "remora.dev/v1alpha1",
         "kind": "Topology",
         "metadata": {"name": manifest["metadata"]["name"]},
         "epoch": manifest["metadata"]["generation"].as_u64().unwrap_or(1),
-        "shards": shards.iter().map(|port| json!({
-            "instances": [{"host": "127.0.0.1", "port": port, "role": "Primary"}],
+        "shards": shards.iter().map(|instances| json!({
+            "instances": instances.iter().map(instance).collect::<Vec<_>>(),
         })).collect::<Vec<_>>(),
         "users": [account(&MysqlServer::APPLICATION)],
         "system": account(&MysqlServer::SYSTEM),

@@ -101,6 +101,8 @@ fn of_sidecar(spec: &ShardingClusterSpec) -> Vec<String> {
         "SELECT, INSERT, DELETE ON `remora`.`decision`",
         "EXECUTE ON PROCEDURE `remora`.`left_over`",
         "XA_RECOVER_ADMIN ON *.*",
+        // To see whether replicas follow. It shows no row and no password.
+        "REPLICATION CLIENT ON *.*",
     ];
     see.chain(own.map(str::to_owned)).collect()
 }

@@ -1,5 +1,6 @@
 //! Puts the CA, and nothing else, into the webhook configuration that the chart installs.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use base64::Engine;
@@ -9,6 +10,7 @@ use kube::Client;
 use kube::api::{Api, Patch, PatchParams};
 use serde_json::{Value, json};
 
+use crate::certificates::Trust;
 use crate::names::OPERATOR;
 
 /// Applying the chart again may take the field away; without it no labelled pod starts.
@@ -18,37 +20,45 @@ const CHECK: Duration = Duration::from_secs(30);
 pub(crate) struct CaBundle {
     api: Api<MutatingWebhookConfiguration>,
     name: String,
-    bundle: Vec<u8>,
+    trust: Arc<Trust>,
 }
 
 impl CaBundle {
-    pub(crate) fn new(client: Client, name: String, pem: &str) -> Self {
+    pub(crate) fn new(client: Client, name: String, trust: Arc<Trust>) -> Self {
         Self {
             api: Api::all(client),
             name,
-            bundle: pem.as_bytes().to_vec(),
+            trust,
         }
     }
 
     /// Keeps the field as it should be, for ever.
     pub(crate) async fn keep(&self) {
+        let mut changed = self.trust.subscribe();
         loop {
+            changed.borrow_and_update();
             if let Err(error) = self.bring().await {
                 tracing::warn!(%error, name = %self.name, "cannot put the CA into the webhook");
             }
-            tokio::time::sleep(CHECK).await;
+            tokio::select! {
+                () = tokio::time::sleep(CHECK) => {}
+                // Never an end: the sender lives as long as `trust`.
+                _ = changed.changed() => {}
+            }
         }
     }
 
     async fn bring(&self) -> kube::Result<()> {
         let found = self.api.get(&self.name).await?;
-        if let Some(patch) = patch(&found, &self.bundle) {
+        let bundle = self.trust.bundle();
+        if let Some(patch) = patch(&found, bundle.as_bytes()) {
             let parameters = PatchParams::apply(OPERATOR).force();
             self.api
                 .patch(&self.name, &parameters, &Patch::Apply(patch))
                 .await?;
             tracing::info!(name = %self.name, "put the CA into the webhook");
         }
+        self.trust.webhook_has(bundle);
         Ok(())
     }
 }

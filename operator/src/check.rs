@@ -157,7 +157,7 @@ mod tests {
 
     #[tokio::test]
     async fn what_the_ca_issued_is_found() {
-        let authority = Authority::generate("remora").unwrap();
+        let authority = Authority::generate("remora", std::time::SystemTime::now()).unwrap();
         let address = serving(&authority).await;
         let folder = tempfile::tempdir().unwrap();
         check(&targets(folder.path(), &address, &authority))
@@ -167,8 +167,9 @@ mod tests {
 
     #[tokio::test(start_paused = true)]
     async fn another_ones_server_is_not_the_operator() {
-        let address = serving(&Authority::generate("other").unwrap()).await;
-        let authority = Authority::generate("remora").unwrap();
+        let address =
+            serving(&Authority::generate("other", std::time::SystemTime::now()).unwrap()).await;
+        let authority = Authority::generate("remora", std::time::SystemTime::now()).unwrap();
         let connector = {
             let folder = tempfile::tempdir().unwrap();
             connector(&targets(folder.path(), &address, &authority).ca).unwrap()
@@ -180,7 +181,7 @@ mod tests {
 
     #[tokio::test]
     async fn an_address_without_a_port_is_named() {
-        let authority = Authority::generate("remora").unwrap();
+        let authority = Authority::generate("remora", std::time::SystemTime::now()).unwrap();
         let folder = tempfile::tempdir().unwrap();
         let error = check(&targets(folder.path(), "remora-webhook", &authority))
             .await

@@ -99,26 +99,39 @@ impl Names {
         format!("{}-remora-system", self.cluster)
     }
 
-    /// The Secret with the servers' certificate, its key, and the CA that issued it.
+    /// The Secret with the gateways' certificate, its key, and the CAs to trust.
     #[must_use]
-    pub fn tls_secret(&self) -> String {
+    pub fn gateway_tls_secret(&self) -> String {
         format!("{}-remora-tls", self.cluster)
     }
 
-    /// The names that the servers' certificate bears: each pod of each shard, and the gateway.
+    /// The Secret with the certificate of a shard's servers, its key, and the CAs to trust.
     #[must_use]
-    pub fn server_names(&self, shards: u16, domain: &str) -> Vec<String> {
-        let namespace = &self.namespace;
-        let gateway = self.gateway();
-        let of_shard = |shard| format!("*.{}.{namespace}.svc.{domain}", self.shard(shard));
-        let gateways = [
+    pub fn shard_tls_secret(&self, shard: u16) -> String {
+        format!("{}-remora-tls-{shard}", self.cluster)
+    }
+
+    /// The names that the gateways' certificate bears: all forms of the Service's.
+    #[must_use]
+    pub fn gateway_names(&self, domain: &str) -> Vec<String> {
+        let (gateway, namespace) = (self.gateway(), &self.namespace);
+        vec![
             format!("{gateway}.{namespace}.svc"),
             format!("{gateway}.{namespace}.svc.{domain}"),
-        ];
-        gateways
-            .into_iter()
-            .chain((0..shards).map(of_shard))
-            .collect()
+            format!("{gateway}.{namespace}"),
+            gateway,
+        ]
+    }
+
+    /// The names that the certificate of a shard's servers bears: each of its pods, whatever its
+    /// ordinal.
+    #[must_use]
+    pub fn server_names(&self, shard: u16, domain: &str) -> Vec<String> {
+        let (shard, namespace) = (self.shard(shard), &self.namespace);
+        vec![
+            format!("*.{shard}.{namespace}.svc.{domain}"),
+            format!("*.{shard}.{namespace}.svc"),
+        ]
     }
 
     /// The Secret of an application's user.

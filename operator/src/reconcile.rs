@@ -18,7 +18,7 @@ use remora_crds::{
 
 use crate::act::{ActError, Actor, is};
 use crate::build::{self, Site};
-use crate::certificates::Authority;
+use crate::certificates::Trust;
 use crate::classify::{self, Verdict, Wanted};
 use crate::conditions::{self, Finding};
 use crate::copies::{self, Copies};
@@ -47,7 +47,7 @@ pub struct Context {
     /// What builders need.
     pub site: Site,
     /// Issues the servers' certificates.
-    pub authority: Arc<Authority>,
+    pub trust: Arc<Trust>,
     /// Images of this version.
     pub images: Images,
     /// Where events go.
@@ -160,14 +160,18 @@ impl Round<'_> {
         let ensured = secrets::ensure(
             &context.client,
             cluster,
-            &context.authority,
+            &context.trust,
             &context.site.domain,
         );
         let secrets = match ensured.await {
             Ok(secrets) => secrets,
             Err(error) => return self.without_secrets(cluster, error).await,
         };
-        let objects = build::objects(cluster, &images, &context.site);
+        let site = Site {
+            ca: context.trust.bundle(),
+            ..context.site.clone()
+        };
+        let objects = build::objects(cluster, &images, &site);
         let uid = cluster.metadata.uid.as_deref().unwrap_or_default();
         let seen = observe(&context.client, &self.names, &context.reports, uid).await?;
         let refresh = context.refreshes.due(&self.names);
@@ -185,8 +189,9 @@ impl Round<'_> {
         }
         self.tell(cluster, &verdict).await?;
         acted?;
-        let settled =
-            verdict.actions.is_empty() && verdict.status.ready_shards == cluster.spec.shards;
+        let settled = verdict.actions.is_empty()
+            && verdict.status.ready_shards == cluster.spec.shards
+            && context.trust.is_settled(&self.names);
         Ok(Next::requeue(if settled { SETTLED } else { UNSETTLED }))
     }
 

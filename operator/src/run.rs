@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::time::Duration;
+use std::time::{Duration, SystemTime};
 
 use futures::StreamExt;
 use futures::stream::FuturesUnordered;
@@ -20,7 +20,7 @@ use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
 
 use crate::ca_bundle::CaBundle;
-use crate::certificates::{self, Authority, CertificateError, ServingCertificate, StoreError};
+use crate::certificates::{self, CertificateError, Keeper, ServingCertificate, StoreError, Trust};
 use crate::copies::{self, Copies};
 use crate::directory;
 use crate::injector::SidecarOptions;
@@ -71,15 +71,18 @@ pub enum RunError {
 pub async fn run(settings: Settings, stop: CancellationToken) -> Result<(), RunError> {
     let client = Client::try_default().await.map_err(Box::new)?;
     let secrets: Api<Secret> = Api::namespaced(client.clone(), &settings.namespace);
-    let authority = certificates::load_or_create(&secrets, &settings.ca_secret()).await?;
-    let operator = Operator::new(settings, client, Arc::new(authority));
+    let name = settings.ca_secret();
+    let ca = certificates::load_or_create(&secrets, &name, SystemTime::now()).await?;
+    let trust = Arc::new(Trust::new(ca));
+    tokio::spawn(certificates::follow(secrets, name, trust.clone()));
+    let operator = Operator::new(settings, client, trust);
     operator.run(stop).await
 }
 
 struct Operator {
     settings: Settings,
     client: Client,
-    authority: Arc<Authority>,
+    trust: Arc<Trust>,
     scope: Scope,
     watched: Arc<Watched>,
     reports: Arc<Reports>,
@@ -88,13 +91,13 @@ struct Operator {
 }
 
 impl Operator {
-    fn new(settings: Settings, client: Client, authority: Arc<Authority>) -> Self {
+    fn new(settings: Settings, client: Client, trust: Arc<Trust>) -> Self {
         let scope = Scope::new(settings.watch_namespaces.clone());
         let watched = Watched::start(&client, &scope);
         Self {
             settings,
             client,
-            authority,
+            trust,
             scope,
             watched,
             reports: Arc::default(),
@@ -109,8 +112,9 @@ impl Operator {
         let (leading_sender, leading) = watch::channel(false);
         let probing = tokio::spawn(axum::serve(probes, self.probes()).into_future());
         let webhook = listen(self.settings.webhook_listen).await?;
-        let certificate = ServingCertificate::new(&self.authority, self.settings.server_names())?;
-        tokio::spawn(certificate.clone().renew(self.authority.clone()));
+        let issuer = self.trust.state().issuer.clone();
+        let certificate = ServingCertificate::new(&issuer, self.settings.server_names())?;
+        tokio::spawn(certificate.clone().renew(self.trust.clone()));
         let tls = certificate.server_config()?;
         let injecting = tokio::spawn(self.webhook(webhook, tls.clone(), stop.clone()));
         let serving = tokio::spawn(self.discovery(discovery, tls, leading.clone(), stop.clone()));
@@ -158,11 +162,11 @@ impl Operator {
             image: self.settings.sidecar_image.clone(),
             image_pull_policy: self.settings.image_pull_policy.clone(),
             discovery: self.settings.discovery(),
-            ca_bundle: self.authority.certificate_pem().to_owned(),
+            ca_bundle: self.trust.bundle(),
             log_format: self.settings.log_format.name().to_owned(),
             resources: ResourceRequirements::default(),
         };
-        let routes = Webhook::new(self.watched.clone(), options).routes();
+        let routes = Webhook::new(self.watched.clone(), options, self.trust.clone()).routes();
         webhook::serve(listener, tls, routes, stop.cancelled_owned())
     }
 
@@ -181,6 +185,7 @@ impl Operator {
             self.reports.clone(),
             leading,
             self.metrics.clone(),
+            self.trust.clone(),
         );
         async move {
             let stopped = stop.cancelled_owned();
@@ -205,13 +210,20 @@ impl Operator {
             let bundle = CaBundle::new(
                 self.client.clone(),
                 self.settings.injector(),
-                self.authority.certificate_pem(),
+                self.trust.clone(),
+            );
+            let keeper = Keeper::new(
+                self.client.clone(),
+                &self.settings,
+                self.trust.clone(),
+                self.watched.clone(),
             );
             let copies = Arc::new(Copies::default());
             tokio::select! {
                 () = self.reconcile_all(copies.clone()) => {}
                 () = self.sweep(&copies) => {}
                 () = bundle.keep() => {}
+                () = keeper.keep() => {}
                 _ = leading.wait_for(|leads| !*leads) => {}
                 () = stop.cancelled() => {}
             }
@@ -239,8 +251,8 @@ impl Operator {
         };
         let context = Arc::new(Context {
             client: self.client.clone(),
-            site: self.settings.site(self.authority.certificate_pem()),
-            authority: self.authority.clone(),
+            site: self.settings.site(&self.trust.bundle()),
+            trust: self.trust.clone(),
             images: self.settings.images(),
             recorder: Recorder::new(self.client.clone(), reporter),
             reports: self.reports.clone(),
@@ -262,6 +274,7 @@ impl Operator {
                     .owns(sets, of_clusters.clone())
                     .watches(pods, of_clusters, |pod| cluster_of(&pod))
                     .reconcile_all_on(self.reports.changes())
+                    .reconcile_all_on(self.trust.changes())
                     .with_config(Config::default().concurrency(CONCURRENCY))
                     .run(reconcile, on_error, context.clone())
                     .for_each(|_| std::future::ready(()))

@@ -4,6 +4,7 @@
 //! Secrets are fetched by name. The operator has no right to list them.
 
 use std::collections::BTreeMap;
+use std::time::SystemTime;
 
 use k8s_openapi::api::core::v1::Secret;
 use kube::api::{Api, PostParams};
@@ -13,8 +14,8 @@ use rand::distr::Alphanumeric;
 use remora_crds::{ColumnKey, SecretKeyRef, ShardingCluster, User};
 
 use crate::act::{ActError, Actor};
-use crate::build::{self, CA_KEY, Kind, Object, ObjectKey, SystemPasswords};
-use crate::certificates::{Authority, CertificateError};
+use crate::build::{self, Kind, Object, ObjectKey, SystemPasswords};
+use crate::certificates::{CertificateError, ServerSide, Trust, servers};
 use crate::column_keys;
 use crate::names::{CLUSTER, CLUSTER_NAMESPACE, Names};
 
@@ -28,8 +29,8 @@ pub struct ClusterSecrets {
     pub system: SystemPasswords,
     /// Of the users of the manifest, by name.
     pub users: BTreeMap<String, String>,
-    /// The CA that issued the servers' certificate, as PEM.
-    pub server_ca: String,
+    /// The servers' certificates.
+    pub servers: ServerSide,
     /// Keys of encrypted columns.
     pub keys: Vec<ColumnKey>,
 }
@@ -117,8 +118,7 @@ pub async fn read(
         };
         users.insert(user.name.clone(), password);
     }
-    let tls = fetch(&secrets, &names.tls_secret()).await?;
-    let Some(server_ca) = tls.as_ref().and_then(|secret| text(secret, CA_KEY)) else {
+    let Some(servers) = servers::read(&secrets, &names).await? else {
         return Ok(None);
     };
     let Some(keys) = column_keys::read(&secrets, &cluster.spec).await? else {
@@ -127,7 +127,7 @@ pub async fn read(
     Ok(Some(ClusterSecrets {
         system,
         users,
-        server_ca,
+        servers,
         keys,
     }))
 }
@@ -140,7 +140,7 @@ pub async fn read(
 pub async fn ensure(
     client: &Client,
     cluster: &ShardingCluster,
-    authority: &Authority,
+    trust: &Trust,
     domain: &str,
 ) -> Result<ClusterSecrets, SecretError> {
     let names = build::names(cluster);
@@ -163,13 +163,12 @@ pub async fn ensure(
         }
         users.insert(user.name.clone(), password);
     }
-    let server_names = names.server_names(cluster.spec.shards, domain);
-    let server_ca = ensure_tls(&secrets, &names, authority, &server_names).await?;
+    let servers = servers::ensure(client, cluster, trust, domain, SystemTime::now()).await?;
     let keys = column_keys::ensure(&secrets, &names, &cluster.spec).await?;
     Ok(ClusterSecrets {
         system,
         users,
-        server_ca,
+        servers,
         keys,
     })
 }
@@ -187,23 +186,6 @@ async fn ensure_system(
     };
     let secret = get_or_create(secrets, names, names.system_secret(), make).await?;
     system(&secret).ok_or_else(|| foreign(names.system_secret()))
-}
-
-/// Gives the CA of the servers' certificate. One that is there stays, whoever issued it: the
-/// servers have it loaded.
-async fn ensure_tls(
-    secrets: &Api<Secret>,
-    names: &Names,
-    authority: &Authority,
-    server_names: &[String],
-) -> Result<String, SecretError> {
-    let make = || {
-        let (certificate, key) = authority.issue_pem(server_names)?;
-        let ca = authority.certificate_pem().to_owned();
-        Ok(build::tls_secret(names, certificate, key.to_string(), ca))
-    };
-    let secret = get_or_create(secrets, names, names.tls_secret(), make).await?;
-    text(&secret, CA_KEY).ok_or_else(|| foreign(names.tls_secret()))
 }
 
 /// The Secret that is there, else a new one. Created, never applied: if another operator is
@@ -228,7 +210,7 @@ async fn get_or_create(
     }
 }
 
-fn foreign(name: String) -> SecretError {
+pub(crate) fn foreign(name: String) -> SecretError {
     ActError::Foreign(ObjectKey {
         kind: Kind::Secret,
         name,
@@ -237,7 +219,7 @@ fn foreign(name: String) -> SecretError {
 }
 
 /// The copy that another namespace's cluster of the same name put here is not.
-fn ours(secret: &Secret, names: &Names) -> bool {
+pub(crate) fn ours(secret: &Secret, names: &Names) -> bool {
     secret.labels().get(CLUSTER) == Some(&names.cluster)
         && !secret.labels().contains_key(CLUSTER_NAMESPACE)
 }
@@ -283,7 +265,7 @@ async fn made(
         .filter(|text| !text.is_empty()))
 }
 
-fn text(secret: &Secret, key: &str) -> Option<String> {
+pub(crate) fn text(secret: &Secret, key: &str) -> Option<String> {
     String::from_utf8(secret.data.as_ref()?.get(key)?.0.clone()).ok()
 }
 

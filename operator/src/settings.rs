@@ -88,7 +88,9 @@ impl Settings {
         format!("https://{}:8443", self.discovery_host())
     }
 
-    fn discovery_host(&self) -> String {
+    /// The name of the discovery server.
+    #[must_use]
+    pub fn discovery_host(&self) -> String {
         format!("{}-discovery.{}.svc", self.release, self.namespace)
     }
 

@@ -188,6 +188,13 @@ impl Watched {
             .filter(|metadata| metadata.deletion_timestamp.is_none())
     }
 
+    /// The clusters that are not on their way out, understood or not.
+    #[must_use]
+    pub fn all(&self) -> Vec<Names> {
+        let names = |metadata: ObjectMeta| Some(Names::new(&metadata.namespace?, &metadata.name?));
+        self.alive().filter_map(names).collect()
+    }
+
     /// The labels of a namespace; none, if there is none.
     #[must_use]
     pub fn namespace_labels(&self, name: &str) -> BTreeMap<String, String> {

@@ -190,10 +190,20 @@ fn a_mistake_is_refused_by_the_apiserver_and_in_a_file() {
             )],
         ),
         (
-            "spec.reads",
-            vec![("/spec/reads", json!({"consistency": "Session"}))],
+            "spec.reads.maxReplicaLag",
+            vec![("/spec/reads", json!({"maxReplicaLag": "500ms"}))],
         ),
-        ("spec.resilience", vec![("/spec/resilience", json!({}))]),
+        (
+            "spec.resilience.connectTimeout",
+            vec![("/spec/resilience", json!({"connectTimeout": "2m"}))],
+        ),
+        (
+            "spec.resilience.circuitBreaker.openFor",
+            vec![(
+                "/spec/resilience",
+                json!({"circuitBreaker": {"openFor": "10m"}}),
+            )],
+        ),
         (
             "spec.replication",
             vec![("/spec/replication", json!({"durability": "Required"}))],

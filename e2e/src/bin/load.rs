@@ -35,6 +35,10 @@ struct Arguments {
     /// Orders that are there before the load starts.
     #[arg(long, default_value_t = 2_000)]
     rows: usize,
+    /// Work for ever, half of the clients on a new connection for each transaction, and say each
+    /// second what came of it.
+    #[arg(long)]
+    visits: bool,
     /// Sleep when all is done: the pod stays, to be looked at.
     #[arg(long)]
     stay: bool,
@@ -57,6 +61,9 @@ async fn main() -> Result<ExitCode> {
         duration: Duration::from_secs(arguments.seconds),
     };
     options.prepare(arguments.rows).await?;
+    if arguments.visits {
+        options.visit(|line| println!("{line}")).await?;
+    }
     println!(
         "{} clients work for {} s",
         options.clients, arguments.seconds

@@ -3,6 +3,7 @@
 
 mod report;
 mod transactions;
+mod visits;
 
 use std::time::{Duration, Instant};
 

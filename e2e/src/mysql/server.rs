@@ -55,8 +55,6 @@ pub struct MysqlServer {
     process: OwnedProcess,
     folder: Option<TempDir>,
     port: u16,
-    root: MysqlRoot,
-    options: ServerOptions,
 }
 
 impl MysqlServer {
@@ -81,43 +79,42 @@ impl MysqlServer {
         let folder = TempDir::with_prefix(format!("remora-{}-", options.name))?;
         let data = folder.path().join("data");
         root.copy_data(&data)?;
+        // The copies would all have the UUID of the first, and replicate nothing from each other.
+        let identity = data.join("auto.cnf");
+        if identity.exists() {
+            fs::remove_file(identity)?;
+        }
         let init = folder.path().join("init.sql");
         fs::write(&init, init_statements(&options.accounts))?;
         let port = free_port()?;
-        let process = Self::launch(root, options, folder.path(), port)?;
         let mut server = Self {
-            process,
+            process: Self::run(root, options, folder.path(), port, Some("init.sql"))?,
             folder: Some(folder),
             port,
-            root: root.clone(),
-            options: options.clone(),
         };
-        server.wait_until_ready().await?;
+        server.wait_until_ready(options).await?;
         Ok(server)
     }
 
-    /// Kills the server (SIGKILL), starts it again on its data, and waits until it answers.
+    /// Starts the server again that [`OwnedProcess::kill`] or a crash ended, on its own files.
     ///
     /// # Errors
     /// As [`MysqlServer::start`].
-    pub async fn kill_and_restart(&mut self) -> Result<()> {
-        let folder = self
-            .folder
-            .as_ref()
-            .context("the server was left running")?;
-        self.process.kill();
-        // The accounts are there already.
-        fs::write(folder.path().join("init.sql"), "")?;
-        self.process = Self::launch(&self.root, &self.options, folder.path(), self.port)?;
-        self.wait_until_ready().await
+    pub async fn start_again(&mut self, root: &MysqlRoot, options: &ServerOptions) -> Result<()> {
+        let folder = self.folder().context("the files are someone else's")?;
+        self.process = Self::run(root, options, folder, self.port, None)?;
+        self.wait_until_ready(options).await
     }
 
-    fn launch(
+    /// Starts mysqld on the files in `folder`.
+    fn run(
         root: &MysqlRoot,
         options: &ServerOptions,
         folder: &Path,
         port: u16,
+        init: Option<&str>,
     ) -> Result<OwnedProcess> {
+        let data = folder.join("data");
         let mut command = root.command("usr/sbin/mysqld");
         command
             .arg("--no-defaults")
@@ -127,13 +124,12 @@ impl MysqlServer {
                 "--lc-messages-dir={}",
                 root.root().join("usr/share/mysql").display()
             ))
-            .arg(format!("--datadir={}", folder.join("data").display()))
+            .arg(format!("--datadir={}", data.display()))
             .arg(format!("--socket={}", folder.join("mysql.sock").display()))
             .arg(format!(
                 "--pid-file={}",
                 folder.join("mysqld.pid").display()
             ))
-            .arg(format!("--init-file={}", folder.join("init.sql").display()))
             .arg(format!("--port={port}"))
             .arg(format!("--server-id={port}"))
             .args([
@@ -150,23 +146,26 @@ impl MysqlServer {
                 "--skip-log-bin",
             ])
             .args(&options.flags);
+        if let Some(file) = init {
+            command.arg(format!("--init-file={}", folder.join(file).display()));
+        }
         OwnedProcess::start(&options.name, command, &folder.join("mysqld.log"))
     }
 
-    async fn wait_until_ready(&mut self) -> Result<()> {
-        let Some(account) = self.options.accounts.first() else {
+    async fn wait_until_ready(&mut self, options: &ServerOptions) -> Result<()> {
+        let Some(account) = options.accounts.first() else {
             return Ok(());
         };
         let deadline = Instant::now() + START_LIMIT;
         loop {
             self.process.check()?;
-            match Conn::new(login(self.port, account)).await {
+            match Conn::new(self.login(account)).await {
                 Ok(connection) => return Ok(connection.disconnect().await?),
                 Err(error) if Instant::now() > deadline => {
                     return Err(error).with_context(|| {
                         format!(
                             "{} does not answer:\n{}",
-                            self.options.name,
+                            options.name,
                             self.process.log_end()
                         )
                     });
@@ -200,6 +199,11 @@ impl MysqlServer {
         &self.process
     }
 
+    /// The same, to end it.
+    pub fn process_mut(&mut self) -> &mut OwnedProcess {
+        &mut self.process
+    }
+
     /// Lets the server live on without this value: its process id and its folder.
     #[must_use]
     pub fn leave_running(mut self) -> (u32, Option<PathBuf>) {
@@ -220,9 +224,10 @@ pub fn login(port: u16, account: &Account) -> OptsBuilder {
         .prefer_socket(false)
 }
 
-/// The statements that a server runs at its start, one a line as `init_file` wants them.
+/// The statements that a server runs at its start, one a line as `init_file` wants them. They
+/// stay out of its binary log: each server of a replicated shard runs them by itself.
 fn init_statements(accounts: &[Account]) -> String {
-    accounts
+    let of_accounts: String = accounts
         .iter()
         .map(
             |Account {
@@ -236,5 +241,6 @@ fn init_statements(accounts: &[Account]) -> String {
                 )
             },
         )
-        .collect()
+        .collect();
+    format!("SET SESSION sql_log_bin = 0;\n{of_accounts}")
 }

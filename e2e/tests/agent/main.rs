@@ -1,5 +1,6 @@
 //! A sidecar as a MySQL pod has it: gateway, and agent of a mysqld that was just initialised.
 
+mod certificates;
 mod layout;
 mod operator;
 mod orders;
@@ -30,9 +31,14 @@ struct Pod {
 
 impl Pod {
     async fn new(users: &[(&str, &str)]) -> Result<Self> {
+        Self::with_flags(users, vec!["--partial-revokes=ON".to_owned()]).await
+    }
+
+    /// One whose mysqld has these flags.
+    async fn with_flags(users: &[(&str, &str)], flags: Vec<String>) -> Result<Self> {
         let mut options = ServerOptions::named("agent");
         options.accounts = Vec::new();
-        options.flags = vec!["--partial-revokes=ON".to_owned()];
+        options.flags = flags;
         let server = MysqlServer::start(&MysqlRoot::get()?, &options).await?;
         let folder = TempDir::with_prefix("remora-agent-")?;
         let orders = snapshot(server.port(), 4, 1, users)?;
@@ -53,13 +59,19 @@ impl Pod {
     }
 
     fn sidecar(&self, role: &str) -> Result<OwnedProcess> {
+        self.sidecar_with(role, &[])
+    }
+
+    /// One with further arguments.
+    fn sidecar_with(&self, role: &str, arguments: &[&str]) -> Result<OwnedProcess> {
         let mut command = Command::new(program("remora-sidecar", "REMORA_SIDECAR")?);
         command
             .args(self.operator.arguments())
             .args(["--role", role, "--mysql-socket"])
             .arg(self.socket()?)
             .args(["--listen", &format!("127.0.0.1:{}", self.gateway)])
-            .args(["--admin", &format!("127.0.0.1:{}", self.admin)]);
+            .args(["--admin", &format!("127.0.0.1:{}", self.admin)])
+            .args(arguments);
         let log = self.folder.path().join("sidecar.log");
         OwnedProcess::start("remora-sidecar", command, &log)
     }

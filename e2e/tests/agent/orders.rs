@@ -64,6 +64,7 @@ pub(crate) fn snapshot_of(
             fingerprint: layout.fingerprint(),
             document: layout.to_json(),
         },
+        gateway: None,
     };
     Ok(Snapshot {
         identity: Identity {

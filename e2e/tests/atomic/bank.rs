@@ -7,6 +7,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use rand::rngs::StdRng;
 use rand::{Rng as _, SeedableRng as _};
+use remora_e2e::mysql::ServerOptions;
 use remora_e2e::process::free_port;
 use remora_e2e::sidecar::Sidecar;
 
@@ -81,6 +82,7 @@ async fn transfer(
 #[tokio::test]
 async fn thirty_runs_of_transfers_with_kills_keep_the_sum_and_all_that_was_acknowledged()
 -> Result<()> {
+    let root = MysqlRoot::get()?;
     let (mut shards, connection) = started().await?;
     connection.disconnect().await?;
     let ports: Vec<u16> = shards.servers.iter().map(MysqlServer::port).collect();
@@ -105,7 +107,11 @@ async fn thirty_runs_of_transfers_with_kills_keep_the_sum_and_all_that_was_ackno
             tokio::time::sleep(Duration::from_millis(pause)).await;
             if seed % SERVER_EVERY == 0 && random.random_bool(0.3) {
                 let server = random.random_range(0..shards.servers.len());
-                shards.servers[server].kill_and_restart().await?;
+                let mut options = ServerOptions::named(&format!("shard-{server}"));
+                options.flags = durable();
+                let killed = &mut shards.servers[server];
+                killed.process_mut().kill();
+                killed.start_again(&root, &options).await?;
             } else {
                 sidecar.kill();
                 sidecar =

@@ -4,36 +4,31 @@ use anyhow::{Result, ensure};
 use remora_e2e::kubernetes::{Images, Kubernetes, SYSTEM};
 
 use crate::journey::Journey;
-use crate::shop::{
-    AVAILABLE, NAMESPACE, app_is_ready, application, apply, kubectl, process_start, shard_pod,
-};
+use crate::shop::{AVAILABLE, NAMESPACE, app_is_ready, application, apply, kubectl};
+use crate::upgrades::{servers, twice};
 
 pub(crate) fn steps(journey: &mut Journey) {
     journey.step(
-        "upgrading_twice_restarts_no_mysqld_and_injection_goes_on",
-        upgrades,
+        "upgrading_twice_with_helm_4_under_load_restarts_no_server",
+        |cluster, images| twice(cluster, images, "helm"),
     );
     journey.step(
         "uninstalling_the_chart_leaves_clusters_and_servers",
-        uninstalled,
+        uninstalled_leaves,
     );
     journey.step("deleting_a_cluster_keeps_volumes_and_secrets", deleted);
     journey.step("the_same_manifest_applied_again_serves_the_old_rows", again);
+    journey.step(
+        "upgrading_twice_with_helm_3_under_load_restarts_no_server",
+        |cluster, images| twice(cluster, images, "helm3"),
+    );
 }
 
-fn upgrades(cluster: &Kubernetes, images: &Images) -> Result<()> {
-    let before = process_start(cluster, &shard_pod(0), "mysqld")?;
-    for filter in ["debug", "info"] {
-        cluster.install_chart("helm", images, &[&format!("log.filter={filter}")])?;
-    }
-    kubectl(
-        cluster,
-        &["delete", "deployment", "app", "--cascade=foreground"],
-    )?;
-    apply(cluster, "app.yaml")?;
-    app_is_ready(cluster)?;
-    let after = process_start(cluster, &shard_pod(0), "mysqld")?;
-    ensure!(before == after, "mysqld was restarted");
+fn uninstalled_leaves(cluster: &Kubernetes, images: &Images) -> Result<()> {
+    let before = servers(cluster)?;
+    uninstalled(cluster, images)?;
+    let after = servers(cluster)?;
+    ensure!(before == after, "before: {before:?}\nafter: {after:?}");
     Ok(())
 }
 

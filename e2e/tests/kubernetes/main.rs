@@ -12,6 +12,9 @@ mod rows;
 mod shop;
 mod sql;
 mod survival;
+mod trust;
+mod upgrades;
+mod visitors;
 
 use std::process::ExitCode;
 
@@ -35,6 +38,7 @@ fn main() -> ExitCode {
     rows::steps(&mut journey);
     access::steps(&mut journey);
     survival::steps(&mut journey);
+    trust::steps(&mut journey);
     leaving::steps(&mut journey);
     let verdict = journey.end(host);
     println!("{verdict}");

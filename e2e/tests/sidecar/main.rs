@@ -5,6 +5,7 @@ mod connections;
 mod encrypted;
 mod keys;
 mod layout;
+mod replicas;
 mod state;
 mod wide;
 
@@ -113,10 +114,9 @@ async fn it_tells_where_rows_are() -> Result<()> {
     let (shards, mut connection) = started().await?;
     let rows: Vec<Row> = connection.query("SHOW REMORA SHARDS").await?;
     ensure!(rows.len() == 2, "{} shards", rows.len());
-    type Instance = (String, String, String, String);
-    let instances: Vec<Instance> = connection.query("SHOW REMORA INSTANCES").await?;
+    let instances: Vec<Row> = connection.query("SHOW REMORA INSTANCES").await?;
     ensure!(instances.len() == 2, "{} instances", instances.len());
-    let (_, first, _, _) = &instances[0];
+    let first: String = instances[0].get("instance").context("no instance")?;
     let port = shards.servers[0].port().to_string();
     ensure!(first.ends_with(&port), "{first} is not at port {port}");
 

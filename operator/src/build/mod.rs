@@ -22,7 +22,10 @@ pub(crate) use object::stamp;
 pub use object::{Kind, Object, ObjectKey};
 pub use pod::{MYSQL_CONTAINER, SIDECAR_CONTAINER};
 pub(crate) use pod::{pod_spec_hash, sidecar_resources};
-pub use secret::{CA_KEY, SystemPasswords, keys_secret, system_secret, tls_secret, user_secret};
+pub use secret::{
+    CA_KEY, CERTIFICATE_KEY, KEY_KEY, SystemPasswords, keys_secret, system_secret, tls_secret,
+    user_secret,
+};
 
 /// What builders need besides the manifest.
 #[derive(Clone, Debug)]
@@ -31,7 +34,7 @@ pub struct Site {
     pub discovery: String,
     /// The DNS domain of the Kubernetes cluster.
     pub domain: String,
-    /// The operator's CA, as PEM.
+    /// The operator's CAs, as PEM.
     pub ca: String,
     /// `json` or `text`.
     pub log_format: String,

@@ -55,7 +55,7 @@ pub(super) fn template(
                 sidecar(cluster, names, images, site),
             ]),
             containers: vec![mysql(cluster, images, shard)],
-            volumes: Some(volumes::volumes(names, my_cnf)),
+            volumes: Some(volumes::volumes(names, my_cnf, shard)),
             affinity: Some(apart(names)),
             security_context: Some(pod_security(cluster.spec.mysql.run_as_user)),
             termination_grace_period_seconds: Some(TERMINATION_GRACE),
@@ -203,6 +203,7 @@ fn sidecar(cluster: &ShardingCluster, names: &Names, images: &Images, site: &Sit
                 "REMORA_MYSQL_SOCKET",
                 format!("{}/mysql.sock", volumes::RUN_FOLDER),
             ),
+            value("REMORA_MYSQL_TLS", volumes::TLS_FOLDER.to_owned()),
             value("REMORA_LOG_FORMAT", site.log_format.clone()),
             field("POD_NAME", "metadata.name"),
             field("POD_NAMESPACE", "metadata.namespace"),
@@ -227,6 +228,8 @@ fn sidecar(cluster: &ShardingCluster, names: &Names, images: &Images, site: &Sit
             mount(RUN, volumes::RUN_FOLDER),
             mount(STATE, volumes::STATE_FOLDER),
             read_only(IDENTITY, volumes::IDENTITY_FOLDER),
+            // It tells mysqld when they change.
+            read_only(TLS, volumes::TLS_FOLDER),
         ]),
         termination_message_policy: Some("FallbackToLogsOnError".to_owned()),
         ..Container::default()

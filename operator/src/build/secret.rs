@@ -62,14 +62,20 @@ pub fn user_secret(names: &Names, database: &str, user: &str, password: &str) ->
     )
 }
 
-/// `NAME-remora-tls`: the servers' certificate and its key, with the CA that issued it, so that
-/// both always fit. It is not owned either: a volume's server finds it again.
+/// A certificate and its key, with the CAs that those who hold it trust. It is not owned either:
+/// a volume's server finds it again.
 #[must_use]
-pub fn tls_secret(names: &Names, certificate: String, key: String, ca: String) -> Secret {
-    let data = [("tls.crt", certificate), ("tls.key", key), (CA_KEY, ca)];
+pub fn tls_secret(
+    names: &Names,
+    name: String,
+    certificate: String,
+    key: String,
+    ca: String,
+) -> Secret {
+    let data = [(CERTIFICATE_KEY, certificate), (KEY_KEY, key), (CA_KEY, ca)];
     retained(
         names,
-        names.tls_secret(),
+        name,
         "kubernetes.io/tls",
         data.map(|(name, value)| (name.to_owned(), value)).into(),
     )
@@ -81,7 +87,11 @@ pub fn keys_secret(names: &Names, name: String, keys: BTreeMap<String, String>) 
     retained(names, name, "Opaque", keys)
 }
 
-/// The CA within `NAME-remora-tls`.
+/// The certificate within such a Secret.
+pub const CERTIFICATE_KEY: &str = "tls.crt";
+/// Its key.
+pub const KEY_KEY: &str = "tls.key";
+/// The CAs.
 pub const CA_KEY: &str = "ca.crt";
 
 fn retained(names: &Names, name: String, type_: &str, data: BTreeMap<String, String>) -> Secret {

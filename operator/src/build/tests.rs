@@ -44,6 +44,7 @@ fn shards_differ_in_their_number_alone() {
     let expected = of_shard("0")
         .replace("\"shop-0\"", "\"shop-1\"")
         .replace("\"remora.dev/shard\":\"0\"", "\"remora.dev/shard\":\"1\"")
+        .replace("\"shop-remora-tls-0\"", "\"shop-remora-tls-1\"")
         .replace("--server-id=1\"", "--server-id=17\"");
     assert_eq!(of_shard("1"), expected);
 }

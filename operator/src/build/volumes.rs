@@ -36,7 +36,7 @@ pub(super) const IDENTITY_FOLDER: &str = "/etc/remora/identity";
 const TOKEN_SECONDS: i64 = 3600;
 
 /// All volumes but the data's, which the StatefulSet claims.
-pub(super) fn volumes(names: &Names, my_cnf: &str) -> Vec<Volume> {
+pub(super) fn volumes(names: &Names, my_cnf: &str, shard: u16) -> Vec<Volume> {
     vec![
         empty(RUN, EmptyDirVolumeSource::default()),
         empty(TMP, EmptyDirVolumeSource::default()),
@@ -53,7 +53,7 @@ pub(super) fn volumes(names: &Names, my_cnf: &str) -> Vec<Volume> {
         Volume {
             name: TLS.to_owned(),
             secret: Some(SecretVolumeSource {
-                secret_name: Some(names.tls_secret()),
+                secret_name: Some(names.shard_tls_secret(shard)),
                 // The key is for the pod's group, which owns the volume, and nobody else.
                 default_mode: Some(0o440),
                 ..SecretVolumeSource::default()

@@ -1,10 +1,22 @@
-//! The operator's own certificates: an authority that all replicas share, and short-lived
-//! server certificates for the webhook and for discovery, renewed in the process.
+//! The CA that all replicas share, its rotation, and the certificates that it issues: short-lived
+//! ones for the webhook and for discovery, renewed in the process, and those of MySQL servers and
+//! gateways, which are kept in Secrets.
 
+mod audience;
 mod authority;
+mod keeper;
+mod replicas;
+mod rotation;
+pub(crate) mod servers;
 mod serving;
-mod store;
+mod state;
+mod trust;
+mod validity;
 
-pub use authority::{Authority, CertificateError};
+pub use audience::Audience;
+pub use authority::{Authority, CertificateError, ServerCertificate};
+pub use keeper::{Keeper, follow};
 pub use serving::ServingCertificate;
-pub use store::{StoreError, load_or_create};
+pub use state::{CaState, StoreError, load_or_create};
+pub use trust::{ServerSide, Trust};
+pub use validity::{Validity, validity, verifies};

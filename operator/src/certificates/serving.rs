@@ -1,6 +1,10 @@
 //! A server certificate that renews itself.
 
-use std::{fmt, sync::Arc, time::Duration};
+use std::{
+    fmt,
+    sync::Arc,
+    time::{Duration, SystemTime},
+};
 
 use arc_swap::ArcSwap;
 use rustls::{
@@ -9,12 +13,14 @@ use rustls::{
     sign::CertifiedKey,
 };
 
-use super::{Authority, CertificateError};
+use super::{Authority, CertificateError, Trust};
 
 /// How long a server certificate lives.
 const LIFE: Duration = Duration::from_secs(24 * 3600);
 /// How often it is renewed: a third of its life, so that two failures in a row do no harm.
 const RENEWAL: Duration = Duration::from_secs(8 * 3600);
+/// How long after a failure it is tried again.
+const AGAIN: Duration = Duration::from_secs(60);
 
 /// A server certificate that lives for a day and is replaced, for new connections, by
 /// [`renew`](Self::renew).
@@ -29,7 +35,7 @@ impl ServingCertificate {
     /// # Errors
     /// Those of [`Authority::issue`].
     pub fn new(authority: &Authority, names: Vec<String>) -> Result<Arc<Self>, CertificateError> {
-        let current = ArcSwap::from_pointee(authority.issue(&names, LIFE)?);
+        let current = ArcSwap::from_pointee(authority.issue(&names, SystemTime::now(), LIFE)?);
         Ok(Arc::new(Self { names, current }))
     }
 
@@ -44,17 +50,33 @@ impl ServingCertificate {
             .with_no_client_auth()
             .with_cert_resolver(self.clone());
         config.alpn_protocols = vec![b"h2".to_vec(), b"http/1.1".to_vec()];
+        // A session that was resumed would go on under the certificate of before.
+        config.send_tls13_tickets = 0;
+        config.session_storage = Arc::new(rustls::server::NoServerSessionStorage {});
         Ok(config)
     }
 
-    /// Renews it for as long as the process lives.
-    pub async fn renew(self: Arc<Self>, authority: Arc<Authority>) {
+    /// Renews it for as long as the process lives, and when another CA issues.
+    pub async fn renew(self: Arc<Self>, trust: Arc<Trust>) {
+        let mut changed = trust.subscribe();
+        let mut rest = RENEWAL;
         loop {
-            tokio::time::sleep(RENEWAL).await;
-            match authority.issue(&self.names, LIFE) {
-                Ok(renewed) => self.current.store(Arc::new(renewed)),
-                Err(error) => tracing::error!(%error, "Cannot renew the server certificate"),
+            tokio::select! {
+                () = tokio::time::sleep(rest) => {}
+                // Never an end: the sender lives as long as `trust`.
+                _ = changed.changed() => {}
             }
+            let issuer = trust.state().issuer.clone();
+            rest = match issuer.issue(&self.names, SystemTime::now(), LIFE) {
+                Ok(renewed) => {
+                    self.current.store(Arc::new(renewed));
+                    RENEWAL
+                }
+                Err(error) => {
+                    tracing::error!(%error, "Cannot renew the server certificate");
+                    AGAIN
+                }
+            };
         }
     }
 }
@@ -75,18 +97,28 @@ impl fmt::Debug for ServingCertificate {
 
 #[cfg(test)]
 mod tests {
+    use super::super::CaState;
+    use super::super::rotation::Step;
     use super::*;
 
     #[tokio::test(start_paused = true)]
-    async fn it_is_another_one_after_a_renewal() {
-        let authority = Arc::new(Authority::generate("remora").unwrap());
-        let serving = ServingCertificate::new(&authority, vec!["a.svc".into()]).unwrap();
-        let first = serving.current.load_full();
-        let renewing = tokio::spawn(serving.clone().renew(authority));
+    async fn it_is_another_one_after_a_renewal_and_under_another_ca() {
+        let now = SystemTime::now();
+        let state = CaState::first("remora", now).unwrap();
+        let trust = Arc::new(Trust::new(state.clone()));
+        let serving = ServingCertificate::new(&state.issuer, vec!["a.svc".into()]).unwrap();
+        let shown = || serving.current.load().cert[0].clone();
+        let first = shown();
+        let renewing = tokio::spawn(serving.clone().renew(trust.clone()));
 
         tokio::time::sleep(RENEWAL + Duration::from_secs(1)).await;
+        let second = shown();
+        assert_ne!(first, second);
 
-        assert_ne!(first.cert[0], serving.current.load().cert[0]);
+        let begun = state.after(Step::Begin, "remora", now).unwrap();
+        trust.publish(begun.after(Step::Switch, "remora", now).unwrap());
+        tokio::time::sleep(Duration::from_secs(1)).await;
+        assert_ne!(second, shown());
         renewing.abort();
     }
 }

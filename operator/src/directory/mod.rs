@@ -19,6 +19,7 @@ use tokio::sync::{Mutex, watch};
 
 use crate::access::{Applicant, granted_keys, granted_users};
 use crate::build;
+use crate::certificates::Trust;
 use crate::metrics::Metrics;
 use crate::names::Names;
 use crate::reports::Reports;
@@ -42,6 +43,7 @@ struct Inner {
     reports: Arc<Reports>,
     leading: watch::Receiver<bool>,
     metrics: Arc<Metrics>,
+    trust: Arc<Trust>,
 }
 
 impl Service {
@@ -54,6 +56,7 @@ impl Service {
         reports: Arc<Reports>,
         leading: watch::Receiver<bool>,
         metrics: Arc<Metrics>,
+        trust: Arc<Trust>,
     ) -> Self {
         let tokens = Tokens::new(client.clone());
         let secrets = Mutex::default();
@@ -66,6 +69,7 @@ impl Service {
             reports,
             leading,
             metrics,
+            trust,
         }))
     }
 }
@@ -94,6 +98,8 @@ impl Directory for Service {
             }
             let bearer = self.0.tokens.bearer(&token).await?;
             self.0.metrics.reports.inc();
+            let told = report.health.trust;
+            self.0.trust.take(bearer.pod_uid.clone(), told);
             let names = Names::new(&report.namespace, &report.cluster);
             if let Some(health) = report.health.agent {
                 let cluster = self.0.cluster(&names)?;

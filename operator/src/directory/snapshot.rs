@@ -91,7 +91,7 @@ pub(super) fn snapshot(
             }),
             keys: secrets.keys.iter().filter(gets_key).cloned().collect(),
         },
-        backend_ca: Some(secrets.server_ca.clone()),
+        backend_ca: Some(secrets.servers.ca.clone()),
         agent: match recipient {
             Recipient::Application(_) => None,
             Recipient::Agent(shard) => Some(orders(cluster, secrets, *shard, uid)),
@@ -130,6 +130,7 @@ fn orders(
             fingerprint: layout.fingerprint(),
             document: layout.to_json(),
         },
+        gateway: Some(secrets.servers.gateway.clone()),
     }
 }
 
@@ -137,7 +138,9 @@ fn orders(
 mod tests {
     use super::*;
     use crate::build::SystemPasswords;
+    use crate::certificates::ServerSide;
     use crate::fixtures::shop;
+    use remora_discovery::GatewayCertificate;
 
     fn secrets() -> ClusterSecrets {
         ClusterSecrets {
@@ -148,7 +151,6 @@ mod tests {
             users: [("app", "p"), ("report", "r")]
                 .map(|(name, password)| (name.to_owned(), password.to_owned()))
                 .into(),
-            server_ca: "CA".to_owned(),
             keys: ["mobile", "card"]
                 .map(|name| ColumnKey {
                     name: name.to_owned(),
@@ -156,6 +158,13 @@ mod tests {
                     key: "k".to_owned(),
                 })
                 .into(),
+            servers: ServerSide {
+                ca: "CA".to_owned(),
+                gateway: GatewayCertificate {
+                    certificate: "C".to_owned(),
+                    key: "K".to_owned(),
+                },
+            },
         }
     }
 

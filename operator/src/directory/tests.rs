@@ -38,7 +38,10 @@ impl Site {
                 json!({"sidecar": "cw==", "agent": "YQ=="}),
             ),
             ("shop-app", json!({"password": "cA=="})),
-            ("shop-remora-tls", json!({"ca.crt": "Q0E="})),
+            (
+                "shop-remora-tls",
+                json!({"ca.crt": "Q0E=", "tls.crt": "Qw==", "tls.key": "Sw=="}),
+            ),
         ] {
             let labels = json!({"remora.dev/cluster": "shop"});
             let metadata = json!({"name": name, "labels": labels});
@@ -58,6 +61,9 @@ impl Site {
             reports.clone(),
             led,
             Arc::default(),
+            Arc::new(Trust::new(
+                crate::certificates::CaState::first("test", std::time::SystemTime::now()).unwrap(),
+            )),
         );
         Self {
             service,

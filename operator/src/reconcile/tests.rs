@@ -1,3 +1,6 @@
+use std::sync::OnceLock;
+use std::time::SystemTime;
+
 use k8s_openapi::api::core::v1::Namespace;
 use kube::api::PartialObjectMeta;
 use kube::core::DeserializeGuard;
@@ -6,6 +9,7 @@ use kube::runtime::reflector::{Store, store};
 use kube::runtime::watcher;
 
 use super::*;
+use crate::certificates::CaState;
 use crate::fake::Fake;
 use crate::fixtures::{images, shop};
 
@@ -23,6 +27,13 @@ fn applied() -> Fake {
         .objects
         .insert(PATH.to_owned(), serde_json::to_value(cluster).unwrap());
     fake
+}
+
+/// The CA that all operators share.
+fn ca() -> CaState {
+    static CA: OnceLock<CaState> = OnceLock::new();
+    CA.get_or_init(|| CaState::first("test", SystemTime::now()).unwrap())
+        .clone()
 }
 
 /// An operator that was just started.
@@ -46,7 +57,7 @@ fn operator_among(fake: &Fake, namespaces: Store<PartialObjectMeta<Namespace>>) 
             image_pull_policy: "IfNotPresent".to_owned(),
             network_policy: false,
         },
-        authority: Arc::new(Authority::generate("test").unwrap()),
+        trust: Arc::new(Trust::new(ca())),
         images: images(),
         recorder: Recorder::new(client.clone(), reporter),
         reports: Arc::default(),

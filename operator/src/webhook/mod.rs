@@ -16,6 +16,7 @@ use kube::core::{
 use crate::{
     access::{Applicant, granted_users},
     build::sidecar_resources,
+    certificates::Trust,
     injector::{
         ClusterName, Denied, Grant, InvalidReference, Outcome, SidecarOptions, asks, inject,
         requested,
@@ -61,14 +62,19 @@ enum Denial {
 /// What the webhook answers from.
 pub struct Webhook {
     watched: Arc<Watched>,
-    /// Its `resources` are replaced by those of each cluster.
+    /// Its `resources` are replaced by those of each cluster, its `ca_bundle` by the present one.
     options: SidecarOptions,
+    trust: Arc<Trust>,
 }
 
 impl Webhook {
     /// Answers from what `watched` holds.
-    pub fn new(watched: Arc<Watched>, options: SidecarOptions) -> Self {
-        Self { watched, options }
+    pub fn new(watched: Arc<Watched>, options: SidecarOptions, trust: Arc<Trust>) -> Self {
+        Self {
+            watched,
+            options,
+            trust,
+        }
     }
 
     /// The HTTP routes.
@@ -132,6 +138,7 @@ impl Webhook {
         };
         let options = SidecarOptions {
             resources: sidecar_resources(&cluster.spec.sidecar.resources),
+            ca_bundle: self.trust.bundle(),
             ..self.options.clone()
         };
         match inject(pod, &grant, &options)? {

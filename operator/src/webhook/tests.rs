@@ -8,6 +8,7 @@ use remora_crds::ShardingCluster;
 use serde_json::{Value, json};
 
 use super::*;
+use crate::certificates::CaState;
 use crate::watched::Scope;
 
 fn webhook(access: &str) -> Webhook {
@@ -38,6 +39,9 @@ fn webhook_within(scope: Scope, access: &str) -> Webhook {
     Webhook::new(
         Watched::holding_within(scope, clusters, namespaces),
         options,
+        Arc::new(Trust::new(
+            CaState::first("test", std::time::SystemTime::now()).unwrap(),
+        )),
     )
 }
 

@@ -16,7 +16,7 @@ use crate::session_functions;
 use crate::text::{Edit, Source};
 use crate::traits::Traits;
 use crate::utility::{self, StatementKind, classify};
-use crate::{ddl, show, write};
+use crate::{ddl, reads, show, write};
 
 /// A plan and what the cache must know of it.
 pub(crate) struct Made {
@@ -108,7 +108,7 @@ pub(crate) fn plan(
     let start = body.start as u32;
     let body = sql.get(body).unwrap_or_default();
     let kind = classify(body, context.sql_mode);
-    let traits = Traits::of(&source, kind);
+    let traits = Traits::of(&source, kind, catalog);
     let reading = Reading {
         catalog,
         context,
@@ -131,6 +131,7 @@ pub(crate) fn plan(
         reading.read(&mut pins)?
     };
     let source = &reading.source;
+    let hint = reads::among(source);
     session_functions::add(source, kind, &mut found.edits);
     found.edits.sort_by_key(|edit| edit.span.start);
     let cacheable = source.len() <= MAX_CACHED_TOKENS
@@ -151,6 +152,7 @@ pub(crate) fn plan(
         work: found.work,
         splices,
         traits,
+        hint,
         catalog_version: catalog.version(),
         missing: found.missing,
         bytes,

@@ -7,6 +7,7 @@ use crate::Refusal;
 use crate::binding::{Binding, Splices};
 use crate::bound::{Action, BindInput, Bound, Ddl, InsertReport, Place, Statement, Target};
 use crate::fingerprint::Weight;
+use crate::reads::ReadHint;
 use crate::route::{Places, Route};
 use crate::select::ScatterPlan;
 use crate::traits::Traits;
@@ -21,6 +22,8 @@ pub struct Plan {
     pub(crate) work: Work,
     pub(crate) splices: Splices,
     pub(crate) traits: Traits,
+    /// What the comments among its tokens say.
+    pub(crate) hint: ReadHint,
     pub(crate) catalog_version: u64,
     pub(crate) missing: bool,
     pub(crate) bytes: usize,

@@ -12,6 +12,7 @@ use crate::explain::explain;
 use crate::fingerprint::{Normalizer, PlanCache};
 use crate::lexer::Token;
 use crate::plan::{Needed, Plan, Work};
+use crate::reads::{self, ReadHint};
 use crate::text::Frame;
 use crate::values::Values;
 
@@ -30,6 +31,7 @@ pub struct Planned {
     start: usize,
     cached: bool,
     veiled: bool,
+    hint: ReadHint,
 }
 
 impl Planner {
@@ -101,6 +103,7 @@ impl Planner {
         };
         if let Some(plan) = cached {
             return Ok(Planned {
+                hint: reads::around(sql, &fingerprint.body, plan.hint),
                 plan,
                 literals: fingerprint.literals.into(),
                 start,
@@ -122,6 +125,7 @@ impl Planner {
                 .insert(&fingerprint, sql, &made.pins, Arc::clone(&plan));
         }
         Ok(Planned {
+            hint: reads::around(sql, &fingerprint.body, plan.hint),
             plan,
             literals: fingerprint.literals.into(),
             start,
@@ -211,6 +215,12 @@ impl Planned {
     #[must_use]
     pub fn is_veiled(&self) -> bool {
         self.veiled
+    }
+
+    /// Where the client's comments want it to be read.
+    #[must_use]
+    pub fn hint(&self) -> ReadHint {
+        self.hint
     }
 
     /// Whether the plan was in the cache.

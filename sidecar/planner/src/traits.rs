@@ -1,5 +1,7 @@
 //! What of a statement concerns its session, wherever it runs.
 
+use crate::catalog::Catalog;
+use crate::reads;
 use crate::text::Source;
 use crate::utility::StatementKind;
 
@@ -8,6 +10,11 @@ use crate::utility::StatementKind;
 pub struct Traits {
     /// It changes rows or definitions.
     pub writes: bool,
+    /// It surely reads only: a replica may answer it.
+    pub read: bool,
+    /// It may leave something behind in its session on the server that ran it (a temporary table,
+    /// a lock, what a stored program did), on which later reads depend.
+    pub leaves_state: bool,
     /// It locks rows that it reads (FOR UPDATE, FOR SHARE).
     pub locks: bool,
     /// MySQL commits the open transaction before it.
@@ -31,7 +38,7 @@ pub struct Traits {
 
 impl Traits {
     /// Reads a statement's.
-    pub(crate) fn of(source: &Source<'_>, kind: StatementKind) -> Self {
+    pub(crate) fn of(source: &Source<'_>, kind: StatementKind, catalog: &Catalog) -> Self {
         use StatementKind as K;
         let any = |words: &[&str]| (0..source.len()).any(|token| source.is_any(token, words));
         let last = source.len().checked_sub(1);
@@ -45,6 +52,8 @@ impl Traits {
         let hands_out = matches!(kind, K::Call | K::Load);
         let reads_rows = matches!(kind, K::Query | K::With);
         Self {
+            read: reads::is_read(source, kind, catalog),
+            leaves_state: reads::leaves_state(source, kind, catalog),
             writes: matches!(
                 kind,
                 K::Insert | K::Replace | K::Update | K::Delete | K::Load | K::Ddl | K::Call

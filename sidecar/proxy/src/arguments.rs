@@ -122,6 +122,10 @@ pub(crate) struct Discovery {
         default_value = "/run/remora/mysql.sock"
     )]
     pub(crate) mysql_socket: PathBuf,
+    /// The folder with the certificate of the pod's mysqld (tls.crt) and the CAs that it trusts
+    /// (ca.crt), for the role agent: it tells mysqld when they change.
+    #[arg(long, env = "REMORA_MYSQL_TLS", value_name = "FOLDER")]
+    pub(crate) mysql_tls: Option<PathBuf>,
 }
 
 /// What a sidecar is for.

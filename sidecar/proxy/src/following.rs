@@ -203,7 +203,7 @@ impl Proxy {
         snapshot: Arc<Snapshot>,
         closed: BTreeMap<String, String>,
     ) -> Result<World, WorldError> {
-        World::new(snapshot, closed, self.metrics.clone())
+        World::new(snapshot, closed, &self.servers, self.metrics.clone())
     }
 
     /// Puts `snapshot` with `closed` tables in the place of `current`, unless it is the same.

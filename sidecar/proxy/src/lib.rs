@@ -13,6 +13,7 @@ mod execute;
 mod failure;
 mod following;
 mod frontend;
+mod instances;
 mod layout;
 mod names;
 mod net;
@@ -28,4 +29,5 @@ pub mod telemetry;
 mod world;
 
 pub use frontend::serve;
+pub use net::ShownCertificate;
 pub use proxy::{Proxy, ProxyError};

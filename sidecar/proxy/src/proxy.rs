@@ -14,8 +14,9 @@ use tokio::sync::watch;
 
 use crate::atomic::Ledger;
 use crate::backend::{BackendError, Login};
+use crate::instances::Servers;
 use crate::layout::{self, LayoutGuard};
-use crate::net::TlsError;
+use crate::net::{ShownCertificate, TlsError};
 use crate::node::Node;
 use crate::sequence::Sequences;
 use crate::session::HOME;
@@ -39,6 +40,8 @@ pub struct Proxy {
     pub snapshots: Arc<Snapshots>,
     /// TLS towards clients.
     pub client_tls: Arc<rustls::ServerConfig>,
+    /// What they are shown.
+    pub shown: Arc<ShownCertificate>,
     /// Texts to plans, with a cache for all sessions.
     pub planner: Planner,
     /// Veils statements on protected columns.
@@ -46,6 +49,10 @@ pub struct Proxy {
     /// What is counted.
     pub metrics: Arc<Metrics>,
     world: ArcSwap<World>,
+    /// What is known of the MySQL servers.
+    pub(crate) servers: Servers,
+    /// Wakes when another world is in force.
+    worlds: watch::Sender<()>,
     system: System,
     guard: LayoutGuard,
     sequences: Sequences,
@@ -79,13 +86,20 @@ impl Proxy {
     /// # Errors
     /// If a certificate is not valid or cannot be made.
     pub fn new(snapshots: Arc<Snapshots>, metrics: Arc<Metrics>) -> Result<Self, ProxyError> {
-        let world = World::new(snapshots.load(), BTreeMap::new(), metrics.clone())?;
+        let servers = Servers::default();
+        let none = BTreeMap::new();
+        let world = World::new(snapshots.load(), none, &servers, metrics.clone())?;
+        snapshots.adopted(&world.snapshot.backend_tls);
+        let shown = ShownCertificate::self_made()?;
         Ok(Self {
-            client_tls: crate::net::self_made_server_config()?,
+            client_tls: shown.server_config()?,
+            shown,
             planner: Planner::new(PLAN_CACHE),
             veiler: Veiler::new(VEIL_CACHE),
             metrics,
             world: ArcSwap::from_pointee(world),
+            servers,
+            worlds: watch::Sender::new(()),
             system: System::default(),
             guard: LayoutGuard::default(),
             sequences: Sequences::default(),
@@ -133,7 +147,15 @@ impl Proxy {
 
     /// Puts another world into force.
     pub(crate) fn put_world(&self, world: World) {
+        self.servers.retain(&world.fleets, &self.metrics);
+        self.snapshots.adopted(&world.snapshot.backend_tls);
         self.world.store(Arc::new(world));
+        self.worlds.send_replace(());
+    }
+
+    /// Wakes when another world is in force.
+    pub(crate) fn worlds(&self) -> watch::Receiver<()> {
+        self.worlds.subscribe()
     }
 
     /// The tables of the world's manifest that rows forbid or a shard is not prepared for.

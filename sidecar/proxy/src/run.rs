@@ -4,15 +4,15 @@ use std::path::Path;
 use std::sync::Arc;
 
 use anyhow::Context;
-use remora_discovery::{Client, ClientConfig, Health};
+use remora_discovery::{Client, ClientConfig, Fingerprint, Health};
 use remora_sidecar::admin::{Admin, Readiness};
-use remora_sidecar::agent::Agent;
+use remora_sidecar::agent::{Agent, ServerCertificates};
 use remora_sidecar::atomic::Tended;
 use remora_sidecar::config::ConfigFile;
-use remora_sidecar::discovery::{Reporting, follow};
+use remora_sidecar::discovery::{Certificates, Reporting, follow, show};
 use remora_sidecar::snapshot::Snapshots;
 use remora_sidecar::telemetry::Metrics;
-use remora_sidecar::{Proxy, serve};
+use remora_sidecar::{Proxy, ShownCertificate, serve};
 use tokio::net::TcpListener;
 use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::watch;
@@ -63,9 +63,12 @@ pub(crate) async fn run(arguments: Run) -> anyhow::Result<()> {
         .await
         .with_context(|| format!("listen on {admin}"))?;
     tokio::spawn(shared.admin().serve(probes));
-    let tended = match source.operator {
-        Some(endpoint) => from_operator(endpoint, discovery, &shared),
-        None => Tended::All,
+    let (tended, gateway) = match source.operator {
+        Some(endpoint) => {
+            let (tended, gateway) = from_operator(endpoint, discovery, &shared);
+            (tended, Some(gateway))
+        }
+        None => (Tended::All, None),
     };
     let mut first = shared.snapshots.subscribe();
     let snapshots = tokio::select! {
@@ -75,6 +78,9 @@ pub(crate) async fn run(arguments: Run) -> anyhow::Result<()> {
     shared.readiness.has_snapshot();
     shared.metrics.in_force(snapshots.load().epoch);
     let proxy = Arc::new(Proxy::new(snapshots, shared.metrics.clone())?);
+    if let Some(gateway) = gateway {
+        gateway.show(proxy.shown.clone());
+    }
     let listener = TcpListener::bind(listen)
         .await
         .with_context(|| format!("listen on {listen}"))?;
@@ -84,6 +90,7 @@ pub(crate) async fn run(arguments: Run) -> anyhow::Result<()> {
     let (follower, recovering) = (proxy.clone(), proxy.clone());
     tokio::spawn(async move { recovering.recover_transactions(tended).await });
     tokio::spawn(async move { follower.follow_snapshots().await });
+    tokio::spawn(proxy.clone().watch_servers());
     tokio::task::spawn_blocking(move || proxy.make_rsa_key());
     ended.await;
     tracing::info!("Stopping: open transactions may finish");
@@ -117,13 +124,26 @@ fn from_file(path: &Path, shared: &Shared) -> anyhow::Result<()> {
     Ok(())
 }
 
+/// What the gateway's certificate comes from, and goes to.
+struct Gateway {
+    told: watch::Receiver<Option<Arc<remora_discovery::Snapshot>>>,
+    shown: watch::Sender<Option<Fingerprint>>,
+}
+
+impl Gateway {
+    /// Shows clients what the operator says.
+    fn show(self, certificate: Arc<ShownCertificate>) {
+        tokio::spawn(show(self.told, certificate, self.shown));
+    }
+}
+
 /// Follows the operator, reports to it, and in a MySQL pod is mysqld's agent. Gives whose
-/// prepared branches this sidecar looks after.
-fn from_operator(endpoint: String, discovery: Discovery, shared: &Shared) -> Tended {
+/// prepared branches this sidecar looks after, and where its certificate comes from.
+fn from_operator(endpoint: String, discovery: Discovery, shared: &Shared) -> (Tended, Gateway) {
     let (namespace, cluster) = discovery.cluster();
     let client = Client::new(ClientConfig {
         endpoint,
-        ca_file: discovery.discovery_ca,
+        ca_file: discovery.discovery_ca.clone(),
         token_file: discovery.token_file,
         snapshot_file: Some(discovery.snapshot_file),
         namespace,
@@ -135,6 +155,8 @@ fn from_operator(endpoint: String, discovery: Discovery, shared: &Shared) -> Ten
     let (in_force_sender, in_force) = watch::channel(None);
     let (agent_sender, agent) = watch::channel(None);
     let (health_sender, health) = watch::channel(Health::default());
+    let (shown_sender, shown) = watch::channel(None);
+    let (server_sender, server) = watch::channel(None);
     let (readiness, metrics) = (shared.readiness.clone(), shared.metrics.clone());
     tokio::spawn(client.clone().watch(told_sender));
     let snapshots = shared.snapshots.clone();
@@ -149,15 +171,27 @@ fn from_operator(endpoint: String, discovery: Discovery, shared: &Shared) -> Ten
         Role::Application => Tended::None,
     };
     if discovery.role == Role::Agent {
-        tokio::spawn(Agent::new(discovery.mysql_socket, told, agent_sender).run());
+        let tls = ServerCertificates::new(discovery.mysql_tls, server_sender);
+        let agent = Agent::new(discovery.mysql_socket, told.clone(), agent_sender);
+        tokio::spawn(agent.with_certificates(tls).run());
     }
     let reporting = Reporting {
         readiness,
         metrics,
         in_force,
         agent,
+        certificates: Certificates {
+            operator: discovery.discovery_ca,
+            snapshots: shared.snapshots.subscribe(),
+            shown,
+            server,
+        },
     };
     tokio::spawn(reporting.gather(health_sender));
     tokio::spawn(client.report(health));
-    tended
+    let gateway = Gateway {
+        told,
+        shown: shown_sender,
+    };
+    (tended, gateway)
 }

@@ -2,7 +2,7 @@
 //!
 //! A file or the operator produces it; everything else reads it.
 
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
 use std::sync::Arc;
 
 use arc_swap::ArcSwap;
@@ -10,6 +10,7 @@ use remora_cipher::{KeyMaterial, KeyRing};
 use remora_crds::{
     ColumnKey, Credentials, Instance, Role, ShardEndpoints, ShardingClusterSpec, Topology,
 };
+use remora_discovery::{Fingerprint, fingerprints};
 use secrecy::SecretString;
 use tokio::sync::watch;
 
@@ -181,6 +182,8 @@ fn key_ring(keys: &[ColumnKey]) -> Result<KeyRing, SnapshotError> {
 pub struct Snapshots {
     current: ArcSwap<Snapshot>,
     changed: watch::Sender<u64>,
+    /// The CAs by which connections to MySQL are verified from now on.
+    trusted: ArcSwap<BTreeSet<Fingerprint>>,
 }
 
 impl Snapshots {
@@ -191,7 +194,24 @@ impl Snapshots {
         Self {
             current: ArcSwap::from_pointee(first),
             changed,
+            trusted: ArcSwap::default(),
         }
+    }
+
+    /// Takes note of what is in force towards MySQL.
+    pub(crate) fn adopted(&self, tls: &BackendTls) {
+        let trusted = match tls {
+            BackendTls::Preferred => BTreeSet::new(),
+            BackendTls::Verified(pem) => fingerprints(pem),
+        };
+        self.trusted.store(Arc::new(trusted));
+    }
+
+    /// The CAs by which connections to MySQL are verified from now on; none, where any
+    /// certificate is taken, or nothing is in force yet.
+    #[must_use]
+    pub fn trusted(&self) -> Arc<BTreeSet<Fingerprint>> {
+        self.trusted.load_full()
     }
 
     /// The current snapshot.

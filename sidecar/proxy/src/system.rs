@@ -81,16 +81,7 @@ impl System {
         world: &World,
         shard: usize,
     ) -> Result<Backend, BackendError> {
-        let account = &world.snapshot.system;
-        let login = Login {
-            user: account.name.clone().into_bytes(),
-            password: Password::new(account.password.expose_secret().as_bytes()),
-            database: None,
-            capabilities: backend_wish(CapabilityFlags::CLIENT_DEPRECATE_EOF),
-            collation: UTF8MB4,
-            attributes: vec![(b"program_name".to_vec(), b"remora-sidecar".to_vec())],
-        };
-        world.connect(shard, login).await
+        world.connect(shard, login(world)).await
     }
 
     async fn put_back(&self, world: &World, backend: Backend) {
@@ -103,6 +94,19 @@ impl System {
             connections.resize_with(shard + 1, || None);
         }
         connections[shard] = Some(Resting { server, backend });
+    }
+}
+
+/// How the system account logs in.
+pub(crate) fn login(world: &World) -> Login {
+    let account = &world.snapshot.system;
+    Login {
+        user: account.name.clone().into_bytes(),
+        password: Password::new(account.password.expose_secret().as_bytes()),
+        database: None,
+        capabilities: backend_wish(CapabilityFlags::CLIENT_DEPRECATE_EOF),
+        collation: UTF8MB4,
+        attributes: vec![(b"program_name".to_vec(), b"remora-sidecar".to_vec())],
     }
 }
 

@@ -7,6 +7,7 @@ use remora_planner::CatalogError;
 
 use crate::backend::{Backend, BackendConnector, BackendError, Login};
 use crate::catalog::Catalogs;
+use crate::instances::{Fleet, Member, Policy, Servers};
 use crate::names::Names;
 use crate::net::TlsError;
 use crate::snapshot::Snapshot;
@@ -22,6 +23,10 @@ pub struct World {
     pub catalogs: Catalogs,
     /// Tables that are not served, and why: the rows are not laid out as the manifest says.
     pub closed: BTreeMap<String, String>,
+    /// The servers of each shard.
+    pub(crate) fleets: Vec<Fleet>,
+    /// How replicas are read from; `None` where they are not.
+    pub(crate) reads: Option<Policy>,
     connector: BackendConnector,
     metrics: Arc<Metrics>,
 }
@@ -42,15 +47,26 @@ impl World {
     ///
     /// # Errors
     /// If its certificate authorities are not valid.
-    pub fn new(
+    pub(crate) fn new(
         snapshot: Arc<Snapshot>,
         closed: BTreeMap<String, String>,
+        servers: &Servers,
         metrics: Arc<Metrics>,
     ) -> Result<Self, WorldError> {
         let names = Names::new(&snapshot.spec);
         let catalogs = Catalogs::empty(&snapshot.spec, &closed)?;
-        let connector = BackendConnector::new(snapshot.backend_tls.clone())?;
+        let resilience = snapshot.spec.resilience.clone().unwrap_or_default();
+        let patience = resilience.connect_timeout.into();
+        let connector = BackendConnector::new(snapshot.backend_tls.clone(), patience)?;
+        let fleets = servers.fleets(&snapshot, &metrics);
+        let reads = snapshot.spec.reads.as_ref().map(|reads| Policy {
+            consistency: reads.consistency,
+            balancing: reads.balancing,
+            max_lag: reads.max_replica_lag.into(),
+        });
         Ok(Self {
+            fleets,
+            reads,
             snapshot,
             names,
             catalogs,
@@ -65,14 +81,11 @@ impl World {
     /// # Errors
     /// If there is none, it cannot be reached, or it refuses the login.
     pub async fn connect(&self, shard: usize, login: Login) -> Result<Backend, BackendError> {
-        let connected = match self.snapshot.primary(shard) {
-            Some(primary) => self.connector.connect(shard, primary, login).await,
-            None => {
-                let reason = "the shard has no primary".to_owned();
-                Err(BackendError::Connect { shard, reason })
-            }
+        let Some(primary) = self.fleets.get(shard).and_then(Fleet::primary) else {
+            let reason = "the shard has no primary".to_owned();
+            return Err(BackendError::Connect { shard, reason });
         };
-        match connected {
+        match self.connect_member(primary, login).await {
             Ok(mut backend) => {
                 backend.count(self.metrics.backend_connected(shard));
                 Ok(backend)
@@ -84,5 +97,67 @@ impl World {
                 Err(error)
             }
         }
+    }
+
+    /// Opens a connection to a replica.
+    ///
+    /// # Errors
+    /// If it cannot be reached or refuses the login.
+    pub(crate) async fn connect_replica(
+        &self,
+        replica: &Member,
+        login: Login,
+    ) -> Result<Backend, BackendError> {
+        let mut backend = self.connect_member(replica, login).await?;
+        backend.count(self.metrics.replica_connected());
+        Ok(backend)
+    }
+
+    /// Opens a connection to see how a server is, whatever its breaker says.
+    ///
+    /// # Errors
+    /// As [`connect_replica`](Self::connect_replica).
+    pub(crate) async fn connect_monitor(
+        &self,
+        member: &Member,
+        login: Login,
+    ) -> Result<Backend, BackendError> {
+        let shard = member.server.address().shard;
+        let mut backend = self
+            .connector
+            .connect(shard, &member.instance, login)
+            .await?;
+        backend.count(self.metrics.replica_connected());
+        Ok(backend)
+    }
+
+    /// Whether tasks look after the servers. Without replicas, and without a word about reads or
+    /// resilience, what statements meet says enough, and thousands of sidecars cost the servers
+    /// nothing.
+    pub(crate) fn is_watched(&self) -> bool {
+        let spec = &self.snapshot.spec;
+        spec.reads.is_some()
+            || spec.resilience.is_some()
+            || self.fleets.iter().any(Fleet::has_replicas)
+    }
+
+    async fn connect_member(&self, member: &Member, login: Login) -> Result<Backend, BackendError> {
+        let server = &member.server;
+        let shard = server.address().shard;
+        if !server.admits() {
+            let reason = "it failed several times in a row, and is tried again soon".to_owned();
+            return Err(BackendError::Connect { shard, reason });
+        }
+        let connected = self.connector.connect(shard, &member.instance, login).await;
+        match &connected {
+            // A server that refuses someone is there.
+            Ok(_) | Err(BackendError::Server { .. }) => server.succeeded(),
+            Err(error) => server.failed(&error.to_string()),
+        }
+        let mut backend = connected?;
+        if self.is_watched() {
+            backend.end_with(server);
+        }
+        Ok(backend)
     }
 }

@@ -211,7 +211,11 @@ impl<'a> CatalogBuilder<'a> {
             tables.insert(table.name.clone(), Arc::new(built));
         }
         let shards = ShardMap::equal(self.spec.shards.max(1));
+        let reads = self.spec.reads.as_ref();
         Ok(Catalog {
+            read_only_functions: reads
+                .map(|reads| reads.read_only_functions.clone())
+                .unwrap_or_default(),
             version,
             database: self.spec.database.clone(),
             shards,

@@ -31,6 +31,7 @@ pub struct Catalog {
     most_slots: u16,
     /// Finds the names of tables with protected columns.
     protected: Vec<memchr::memmem::Finder<'static>>,
+    read_only_functions: Vec<String>,
 }
 
 /// A table that the manifest names.
@@ -119,6 +120,13 @@ impl Catalog {
     #[must_use]
     pub fn closed(&self, name: &str) -> Option<&str> {
         self.closed.get(name).map(String::as_str)
+    }
+
+    /// Whether the manifest says that a stored function of this name only reads.
+    pub(crate) fn only_reads(&self, function: &str) -> bool {
+        self.read_only_functions
+            .iter()
+            .any(|known| same_name(known, function))
     }
 
     /// Whether any table is closed.

@@ -40,4 +40,4 @@ pub use temporal::Moment;
 pub use text::{Unstorable, stored};
 
 #[cfg(test)]
-mod tests;
+pub(crate) mod tests;

@@ -24,6 +24,7 @@ spec:
   - name: changed
     sharding: {key: [id], algorithm: {hash: {}}}
   - {name: country, broadcast: true}
+  reads: {readOnlyFunctions: [lookup]}
 ";
 
 /// Table, column, type, collation, nullable, extra.

@@ -163,6 +163,7 @@ mod tests {
                 fingerprint: document.fingerprint(),
                 document: document.to_json(),
             },
+            gateway: None,
         }
     }
 

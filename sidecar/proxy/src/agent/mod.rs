@@ -6,6 +6,7 @@
 
 mod accounts;
 mod apply;
+mod certificates;
 mod layout_row;
 mod seal;
 mod socket;
@@ -19,6 +20,8 @@ use std::time::Duration;
 use remora_discovery::{AgentHealth, Snapshot as Told};
 use remora_protocol::{Command, Reply};
 use tokio::sync::watch;
+
+pub use self::certificates::ServerCertificates;
 
 use self::apply::{Applied, apply};
 use crate::backend::Backend;
@@ -69,6 +72,7 @@ pub struct Agent {
     socket: PathBuf,
     told: watch::Receiver<Option<Arc<Told>>>,
     health: watch::Sender<Option<AgentHealth>>,
+    certificates: ServerCertificates,
 }
 
 impl Agent {
@@ -83,6 +87,16 @@ impl Agent {
             socket,
             told,
             health,
+            certificates: ServerCertificates::new(None, watch::Sender::new(None)),
+        }
+    }
+
+    /// The same, which follows the files of mysqld's certificate too.
+    #[must_use]
+    pub fn with_certificates(self, certificates: ServerCertificates) -> Self {
+        Self {
+            certificates,
+            ..self
         }
     }
 
@@ -157,7 +171,17 @@ impl Agent {
 
     /// Returns when mysqld is gone, or when there are other orders.
     async fn watch_pulse(&mut self, backend: &mut Backend, layout: &str) {
+        self.certificates.forget();
         loop {
+            let followed = self.certificates.follow(backend);
+            match tokio::time::timeout(PATIENCE, followed).await {
+                Ok(Ok(())) => {}
+                Ok(Err(error)) => return self.fail(&error, layout),
+                Err(_) => {
+                    let slow = "it takes too long to read its certificate";
+                    return self.fail(&AgentError::Silent(slow.to_owned()), layout);
+                }
+            }
             tokio::select! {
                 () = tokio::time::sleep(PULSE) => {}
                 _ = self.told.changed() => {

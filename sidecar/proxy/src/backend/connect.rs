@@ -2,6 +2,7 @@
 
 use std::io;
 use std::sync::Arc;
+use std::time::Duration;
 
 use remora_crds::Instance;
 use remora_protocol::TlsMode;
@@ -9,7 +10,7 @@ use rustls_pki_types::ServerName;
 use tokio::net::TcpStream;
 use tokio_rustls::TlsConnector;
 
-use super::login::{Road, TIMEOUT, log_in, refused, timed_out};
+use super::login::{Road, log_in, refused, timed_out};
 use super::{Backend, BackendError, Login};
 use crate::net::{Channel, Stream};
 use crate::snapshot::BackendTls;
@@ -19,19 +20,25 @@ use crate::snapshot::BackendTls;
 pub(crate) struct BackendConnector {
     mode: BackendTls,
     tls: Arc<rustls::ClientConfig>,
+    patience: Duration,
 }
 
 impl BackendConnector {
-    /// Prepares TLS as the snapshot wants it.
+    /// Prepares TLS as the snapshot wants it. A server that lets nobody in within `patience`
+    /// counts as down.
     ///
     /// # Errors
     /// If the certificate authorities are not valid.
-    pub(crate) fn new(mode: BackendTls) -> Result<Self, crate::net::TlsError> {
+    pub(crate) fn new(mode: BackendTls, patience: Duration) -> Result<Self, crate::net::TlsError> {
         let tls = match &mode {
             BackendTls::Preferred => crate::net::accept_any_server()?,
             BackendTls::Verified(pem) => crate::net::verify_server(pem)?,
         };
-        Ok(Self { mode, tls })
+        Ok(Self {
+            mode,
+            tls,
+            patience,
+        })
     }
 
     /// Opens a connection to `instance`, the server of `shard`, and logs in.
@@ -56,7 +63,7 @@ impl BackendConnector {
             let stream = Stream::tcp(tcp).map_err(refused(shard))?;
             log_in(shard, Channel::new(stream), road, login).await
         };
-        tokio::time::timeout(TIMEOUT, attempt)
+        tokio::time::timeout(self.patience, attempt)
             .await
             .map_err(|_| timed_out(shard))?
     }

@@ -1,12 +1,15 @@
 //! One connection to MySQL. Whoever holds it is its only user.
 
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use bytes::{BufMut, BytesMut};
 use remora_protocol::{Command, ErrPacket, PacketCodec, Reply, ServerIdentity};
 
 use super::statements::Statements;
+use super::written::Written;
 use super::{BackendError, Exchange};
+use crate::instances::{Server, SocketGuard};
 use crate::net::Channel;
 use crate::telemetry::OpenGuard;
 
@@ -35,8 +38,12 @@ pub struct Backend {
     pub holds_state: bool,
     /// How much of the session's state this connection has; see `session::replay`.
     pub applied: Applied,
+    /// What it committed, where that is of interest.
+    pub(super) written: Option<Written>,
     /// Counts the connection as open while it lives.
     counted: Option<OpenGuard>,
+    /// Ends it with its server.
+    ends: Option<SocketGuard>,
 }
 
 /// What of a session's state a connection already has.
@@ -73,13 +80,44 @@ impl Backend {
                 database,
                 ..Applied::default()
             },
+            written: None,
             counted: None,
+            ends: None,
         }
     }
 
     /// Holds what counts the connection as open until it ends.
     pub fn count(&mut self, guard: OpenGuard) {
         self.counted = Some(guard);
+    }
+
+    /// Lets the connection end when its server is silent.
+    pub(crate) fn end_with(&mut self, server: &Arc<Server>) {
+        // Without a handle it waits as long as the server is silent.
+        let socket = self.channel.stream().socket().ok();
+        self.ends = socket.map(|socket| server.hold(socket));
+    }
+
+    /// Notes from now on what is committed here, or no more.
+    pub fn track_writes(&mut self, yes: bool) {
+        self.written = yes.then(Written::default);
+    }
+
+    /// Whether it is noted what is committed here.
+    #[must_use]
+    pub fn tracks_writes(&self) -> bool {
+        self.written.is_some()
+    }
+
+    /// What was committed here since this was asked last.
+    pub(crate) fn take_written(&mut self) -> Written {
+        let mut written = self
+            .written
+            .as_mut()
+            .map(std::mem::take)
+            .unwrap_or_default();
+        written.unknown |= self.broken && self.written.is_some();
+        written
     }
 
     /// The shard that it leads to.

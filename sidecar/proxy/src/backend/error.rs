@@ -50,6 +50,12 @@ pub enum BackendError {
 }
 
 impl BackendError {
+    /// A connection that is not there any more.
+    pub(crate) fn gone(shard: usize) -> Self {
+        let source = io::ErrorKind::ConnectionReset.into();
+        Self::Lost { shard, source }
+    }
+
     /// A connection that did not come about, for the reason that the login gives.
     pub(super) fn login(shard: usize, error: LoginError) -> Self {
         match error {

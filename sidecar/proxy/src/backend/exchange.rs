@@ -4,6 +4,7 @@ use remora_protocol::{
     ErrPacket, Event, Found, OkPacket, Reply, ReplyScanner, decode_end, payload,
 };
 
+use super::written::tells_changes;
 use super::{Backend, BackendError};
 
 /// One command whose answer is being read. While it lives, nobody else can use the backend;
@@ -84,7 +85,32 @@ impl<'a> Exchange<'a> {
             .unwrap_or_default();
         let found = self.scanner.scan(bytes);
         let shard = self.backend.shard;
-        found.map_err(|source| BackendError::Protocol { shard, source })
+        let found = found.map_err(|source| BackendError::Protocol { shard, source })?;
+        if self.backend.written.is_some() {
+            self.note_written(at, &found);
+        }
+        Ok(found)
+    }
+
+    /// Notes what an answer says was committed.
+    fn note_written(&mut self, at: usize, found: &Found) {
+        let capabilities = self.capabilities();
+        let Backend {
+            channel, written, ..
+        } = &mut *self.backend;
+        let Some(written) = written else {
+            return;
+        };
+        match found.event {
+            Event::Ok { status } | Event::End { status } if tells_changes(status) => {
+                let end = matches!(found.event, Event::End { .. });
+                let start = at + found.skip;
+                let packet = channel.buffered().get(start..start + found.len);
+                written.read(&payload(packet.unwrap_or_default()), end, capabilities);
+            }
+            Event::Err => written.unknown = true,
+            _ => {}
+        }
     }
 
     /// The bytes that were read and not consumed.

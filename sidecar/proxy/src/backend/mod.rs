@@ -9,6 +9,7 @@ mod login;
 mod socket;
 mod statements;
 mod table;
+mod written;
 
 pub(crate) use call::{Call, Described};
 pub(crate) use connect::BackendConnector;
@@ -18,3 +19,4 @@ pub(crate) use exchange::{Ended, Exchange};
 pub(crate) use login::Login;
 pub(crate) use socket::connect_socket;
 pub(crate) use table::{Row, Table};
+pub(crate) use written::Written;

@@ -7,6 +7,8 @@ use super::{Backend, BackendError};
 /// Rows of an internal query.
 #[derive(Clone, Debug, Default)]
 pub struct Table {
+    /// The columns' names.
+    pub names: Vec<String>,
     /// The columns' types.
     pub kinds: Vec<ColumnType>,
     /// Text values.
@@ -22,6 +24,16 @@ impl Table {
             .first()
             .and_then(|row| row.get(column))
             .and_then(Option::as_ref);
+        value
+            .map(|v| String::from_utf8_lossy(v).into_owned())
+            .unwrap_or_default()
+    }
+
+    /// The value of the column of this name in a row, empty for NULL or if there is none.
+    #[must_use]
+    pub fn named(&self, row: usize, name: &str) -> String {
+        let column = self.names.iter().position(|known| known == name);
+        let value = column.and_then(|column| self.rows.get(row)?.get(column)?.as_ref());
         value
             .map(|v| String::from_utf8_lossy(v).into_owned())
             .unwrap_or_default()
@@ -76,7 +88,11 @@ impl Backend {
                     Ok(())
                 }
                 Event::Column => {
-                    table.kinds.push(ColumnDef::decode(payload)?.kind);
+                    let column = ColumnDef::decode(payload)?;
+                    table.kinds.push(column.kind);
+                    table
+                        .names
+                        .push(String::from_utf8_lossy(column.name).into_owned());
                     Ok(())
                 }
                 Event::Err => {

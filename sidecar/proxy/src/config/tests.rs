@@ -80,7 +80,7 @@ fn a_mistake_is_shown_with_its_line_and_field() {
         (
             "a field of a later version",
             "  database:",
-            "  reads: {}\n  database:",
+            "  sidecar: {backendConnections: 50}\n  database:",
         ),
         ("a wrong type", "shards: 2", "shards: two"),
         ("a number that does not fit", "shards: 2", "shards: 70000"),

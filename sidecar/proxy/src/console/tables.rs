@@ -1,8 +1,11 @@
 //! The answers as tables of text.
 
+use std::time::{Duration, Instant};
+
 use remora_crds::Role;
 use remora_planner::ExplainRow;
 
+use crate::instances::{Fleet, Member};
 use crate::snapshot::Snapshot;
 
 /// An answer: columns' names and rows.
@@ -39,26 +42,50 @@ fn first_hash(shard: usize, count: usize) -> u64 {
     u64::try_from((shard << 64).div_ceil(count)).unwrap_or(u64::MAX)
 }
 
-/// SHOW REMORA INSTANCES: each MySQL server.
-pub(crate) fn instances(snapshot: &Snapshot) -> Table {
-    let mut rows = Vec::new();
-    for (shard, endpoints) in snapshot.shards.iter().enumerate() {
-        for instance in &endpoints.instances {
-            let role = match instance.role {
-                Role::Primary => "primary",
-                Role::Replica => "replica",
-            };
-            rows.push(vec![
-                shard.to_string(),
-                format!("{}:{}", instance.host, instance.port),
-                role.to_owned(),
-                instance.weight.to_string(),
-            ]);
-        }
-    }
+/// SHOW REMORA INSTANCES: each MySQL server, and what this sidecar knows of it.
+pub(crate) fn instances(fleets: &[Fleet], now: Instant) -> Table {
+    let members = fleets.iter().flat_map(|fleet| &fleet.members);
+    let row = |member: &Member| {
+        let (server, instance) = (&member.server, &member.instance);
+        let known = server.known();
+        let role = match instance.role {
+            Role::Primary => "primary",
+            Role::Replica => "replica",
+        };
+        vec![
+            server.address().shard.to_string(),
+            format!("{}:{}", instance.host, instance.port),
+            role.to_owned(),
+            member.weight.to_string(),
+            known.health.label().to_owned(),
+            lag(known.freshness.and_then(|freshness| freshness.lag(now))),
+            server.breaker().label().to_owned(),
+            member.reads.get().to_string(),
+            known.last_error,
+        ]
+    };
     Table {
-        columns: &["shard", "instance", "role", "weight"],
-        rows,
+        columns: &[
+            "shard",
+            "instance",
+            "role",
+            "weight",
+            "health",
+            "lag_seconds",
+            "breaker",
+            "reads",
+            "last_error",
+        ],
+        rows: members.map(row).collect(),
+    }
+}
+
+/// How far a replica may be behind; nothing where nobody knows, or for a primary.
+fn lag(lag: Option<(Duration, bool)>) -> String {
+    match lag {
+        Some((lag, false)) => format!("{:.1}", lag.as_secs_f64()),
+        Some((lag, true)) => format!(">{:.1}", lag.as_secs_f64()),
+        None => String::new(),
     }
 }
 

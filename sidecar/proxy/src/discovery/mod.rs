@@ -2,7 +2,9 @@
 
 mod convert;
 mod following;
+mod gateway;
 mod reporting;
 
 pub use following::follow;
-pub use reporting::Reporting;
+pub use gateway::show;
+pub use reporting::{Certificates, Reporting};

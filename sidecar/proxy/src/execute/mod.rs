@@ -7,6 +7,7 @@ mod info;
 mod local;
 mod made_keys;
 mod observe;
+mod read;
 mod relay;
 mod row_numbers;
 mod run;
@@ -18,5 +19,5 @@ mod writes;
 
 pub(crate) use cover::{Cover, ResultCharset, Unveiling};
 pub(crate) use local::{Cell, number_column, put_table, text_column};
-pub(crate) use relay::{Patch, Relayed, relay};
+pub(crate) use relay::{Patch, Relayed, Withheld, relay};
 pub(crate) use run::Request;

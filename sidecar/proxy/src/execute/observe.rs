@@ -1,7 +1,7 @@
 //! What the session learns from an answer.
 
 use remora_planner::Traits;
-use remora_protocol::{Command, ErrPacket, Reply};
+use remora_protocol::{CapabilityFlags, Command, ErrPacket, Reply};
 
 use super::Relayed;
 use super::run::Route;
@@ -64,6 +64,13 @@ impl Session {
             return self.ask_transaction(shard).await;
         };
         self.heed(shard, ended.status).await;
+        let tells_gtids = self
+            .client
+            .capabilities()
+            .contains(CapabilityFlags::CLIENT_DEPRECATE_EOF);
+        if relayed.had_rows && !tells_gtids && !route.traits.read && world.reads.is_some() {
+            self.may_have_written(shard);
+        }
         self.state.row_count = match relayed.had_rows {
             true => -1,
             false => i64::try_from(ended.affected_rows).unwrap_or(-1),

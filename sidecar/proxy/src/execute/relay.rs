@@ -6,8 +6,8 @@
 
 use bytes::BytesMut;
 use remora_protocol::{
-    CapabilityFlags, ErrPacket, Event, Found, HEADER, OkPacket, StatusFlags, decode_end, payload,
-    rename_schema,
+    CapabilityFlags, ErrPacket, Event, Found, HEADER, OkPacket, SessionChange, StatusFlags,
+    decode_end, payload, rename_schema,
 };
 
 use super::drain::drain;
@@ -27,12 +27,24 @@ pub(crate) struct Patch<'a> {
     pub insert_id: Option<u64>,
     /// Another statement of the same text follows.
     pub more_results: bool,
-    /// An error of this number is not passed on: the caller may know better.
-    pub withheld: Option<u16>,
     /// It may be of an XA branch, of which the client knows nothing.
     pub in_branch: bool,
     /// Values are opened on the way.
     pub cover: Option<&'a Cover>,
+    /// Errors that are not passed on: the caller may know better.
+    pub withheld: Withheld,
+}
+
+/// Which errors are not passed on to the client.
+#[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
+pub(crate) enum Withheld {
+    /// None.
+    #[default]
+    None,
+    /// Those of this number.
+    Number(u16),
+    /// All but of this number, as long as nothing of the answer went to the client.
+    AllBut(u16),
 }
 
 /// What the session must know of an answer.
@@ -66,31 +78,45 @@ pub(crate) async fn relay(
         // changed how many frames it needed.
         renumbers: patch.cover.is_some() || client.sequence() != exchange.first_sequence(),
         unveiling: patch.cover.map(Cover::unveiling),
+        hides_gtids: !client.has_own_gtids(),
         patch,
         next_sequence: client.sequence(),
         relayed: Relayed::default(),
+        written: false,
     };
     exchange.surface_columns(patch.names.is_some() || relay.renumbers);
     exchange.surface_rows(relay.renumbers);
-    let mut written = false;
     loop {
         let verbatim = match relay.pass(client, &mut exchange) {
             Ok(verbatim) => verbatim,
             // A value that does not open ends the rows with an error, as MySQL's own do.
             Err(Failure::Answer(error)) if patch.cover.is_some() => {
+                let (written, mut relayed) = (relay.written, relay.relayed);
                 drain(exchange, true).await?;
-                return Err(Failure::Answer(error));
+                if !written {
+                    client.discard();
+                    return Err(Failure::Answer(error));
+                }
+                relayed.ended = None;
+                relayed.error = Some(error.code);
+                client.put_error(&error);
+                return Ok(relayed);
             }
-            Err(failure) if written => return Err(cut_off(&failure)),
+            Err(failure) if relay.written => return Err(cut_off(&failure)),
             Err(failure) => return Err(failure),
         };
         let done = exchange.is_done();
+        if relay.relayed.withheld.is_some() && !relay.written {
+            // Columns that stood before the error may wait to be written.
+            client.discard();
+            return Ok(relay.relayed);
+        }
         if verbatim > 0 || client.pending() > 0 {
             client
                 .write_through(&exchange.buffered()[..verbatim])
                 .await?;
             exchange.consume(verbatim);
-            written = true;
+            relay.written = true;
         }
         if done {
             client.set_sequence(relay.next_sequence);
@@ -98,10 +124,15 @@ pub(crate) async fn relay(
         }
         match exchange.fill().await {
             Ok(()) => {}
-            Err(error) if written => return Err(cut_off(&error.into())),
+            Err(error) if relay.written => return Err(cut_off(&error.into())),
             Err(error) => return Err(error.into()),
         }
     }
+}
+
+fn has_gtids(ok: &OkPacket<'_>) -> bool {
+    ok.session_changes()
+        .any(|change| matches!(change, Ok(SessionChange::Gtids(_))))
 }
 
 fn cut_off(failure: &Failure) -> Failure {
@@ -113,10 +144,14 @@ struct Relay<'a> {
     capabilities: CapabilityFlags,
     strips_tracking: bool,
     renumbers: bool,
+    /// GTIDs are tracked for the sidecar's own use.
+    hides_gtids: bool,
     patch: &'a Patch<'a>,
     unveiling: Option<Unveiling<'a>>,
     next_sequence: u8,
     relayed: Relayed,
+    /// Something of the answer went to the client.
+    written: bool,
 }
 
 /// The number that follows a packet, which is of one frame wherever this is asked: rows are
@@ -204,7 +239,12 @@ impl Relay<'_> {
                 let error = ErrPacket::decode(body)?;
                 self.relayed.ended = None;
                 self.relayed.error = Some(error.code);
-                if self.patch.withheld == Some(error.code) {
+                let withheld = match self.patch.withheld {
+                    Withheld::None => false,
+                    Withheld::Number(number) => error.code == number,
+                    Withheld::AllBut(number) => error.code != number && !self.written,
+                };
+                if withheld {
                     self.relayed.withheld = Some(error.into_owned());
                     return Ok(Fate::Withheld);
                 }
@@ -245,7 +285,25 @@ impl Relay<'_> {
         if self.patch.more_results {
             changed.status |= StatusFlags::SERVER_MORE_RESULTS_EXISTS;
         }
-        (changed != ok).then_some(changed)
+        let hides = self.hides_gtids && has_gtids(&changed);
+        (hides || changed != ok).then_some(changed)
+    }
+
+    /// Hands an OK on without what the client did not ask for.
+    fn put_ok(&self, ok: &OkPacket<'_>, put: impl FnOnce(&OkPacket<'_>)) {
+        if !self.hides_gtids || !has_gtids(ok) {
+            return put(ok);
+        }
+        let mut session_state = BytesMut::new();
+        for change in ok.session_changes().flatten() {
+            if !matches!(change, SessionChange::Gtids(_)) {
+                change.encode(&mut session_state);
+            }
+        }
+        put(&OkPacket {
+            session_state: &session_state,
+            ..*ok
+        });
     }
 
     /// Adds the rows that were kept until all were there.
@@ -259,10 +317,10 @@ impl Relay<'_> {
         match fate {
             Fate::Withheld => {}
             Fate::Kept | Fate::Renumbered => client.put(body),
-            Fate::Ok(ok) => client.put_ok(&ok),
+            Fate::Ok(ok) => self.put_ok(&ok, |ok| client.put_ok(ok)),
             Fate::End(ok) => {
                 self.put_held(client);
-                client.put_end(&ok);
+                self.put_ok(&ok, |ok| client.put_end(ok));
             }
             Fate::Row => {
                 if let Some(unveiling) = &mut self.unveiling {

@@ -12,11 +12,11 @@ use remora_planner::{
 };
 use remora_protocol::{ColumnDef, ErrPacket, Param};
 
-use super::Cover;
+use super::{Cover, Withheld};
 use crate::backend::Call;
 use crate::console::explain;
 use crate::failure::Failure;
-use crate::session::Session;
+use crate::session::{Reading, Session};
 use crate::telemetry::Way;
 use crate::world::World;
 
@@ -54,14 +54,16 @@ pub(crate) struct Route<'a> {
     pub(crate) ignores: bool,
     /// What the answer of a veiled statement needs.
     pub(crate) cover: Option<&'a Cover>,
+    /// Where it may be read.
+    pub(crate) reading: Reading,
 }
 
 impl<'a> Route<'a> {
     /// The error that must not reach the client before it is known whether it would meet MySQL's
     /// own AUTO_INCREMENT too.
-    pub(crate) fn withheld(&self) -> Option<u16> {
+    pub(crate) fn withheld(&self) -> Withheld {
         let made = self.insert.as_ref().and_then(|i| i.first_generated);
-        made.map(|_| DUPLICATE)
+        made.map_or(Withheld::None, |_| Withheld::Number(DUPLICATE))
     }
 
     /// A statement as a server gets it.
@@ -176,6 +178,15 @@ impl Session {
         let proxy = self.proxy.clone();
         let context = self.state.context.clone();
         let (kind, traits) = (planned.plan().kind(), planned.plan().traits());
+        let reading = self.reading(world, planned);
+        if let Some(answered) = self.replicas.take_answered()
+            && traits.uses_found_rows
+        {
+            self.fetch_found_rows(&answered).await;
+        }
+        if traits.leaves_state && world.reads.is_some() {
+            self.replicas.pin();
+        }
         if traits.implicit_commit {
             self.commit_implicitly().await?;
         }
@@ -225,6 +236,7 @@ impl Session {
             more_results: request.more_results,
             cover: request.cover,
             ignores: kind == StatementKind::Insert && ignores(request.sql, context.sql_mode),
+            reading,
         };
         let (way, outcome) = match bound.action {
             Action::Single { target, statement } => (

@@ -15,15 +15,17 @@ use remora_protocol::{
 };
 
 use super::drain::drain;
+use super::read::Missed;
 use super::run::Route;
 use super::statement_warnings::{PartNotes, of_statement, of_text};
 use super::union::{admit_columns, of_parts, unions};
 use super::{Cover, Unveiling};
-use crate::backend::{BackendError, Described, Ended, Exchange};
+use crate::backend::{Backend, BackendError, Described, Ended, Exchange};
 use crate::failure::Failure;
 use crate::frontend::Client;
+use crate::instances::{Member, Server};
 use crate::names::logical;
-use crate::session::{Diagnostics, Note, Session, of_branch};
+use crate::session::{Diagnostics, Note, Reading, Session, of_branch};
 use crate::world::World;
 
 /// Rows are collected up to this size before they are written.
@@ -40,17 +42,80 @@ impl Session {
         scatter: &Scatter<'_>,
         route: &Route<'_>,
     ) -> Result<(), Failure> {
+        if route.reading == Reading::Primary {
+            let over = Over::default();
+            return self
+                .scatter_over(world, planned, scatter, route, &over)
+                .await;
+        }
+        self.begin_read().await?;
+        let (mut reading, mut tried) = (route.reading, Vec::new());
+        loop {
+            let mut over = Over::default();
+            for part in &scatter.parts {
+                let shard = usize::from(part.shard.0);
+                over.replicas
+                    .extend(self.replica(world, shard, reading, &tried));
+            }
+            let before = self.client.written();
+            let attempt = self.scatter_over(world, planned, scatter, route, &over);
+            let failure = match attempt.await {
+                Err(failure) if !over.replicas.is_empty() => failure,
+                outcome => return outcome,
+            };
+            if self.client.written() > before {
+                return Err(failure);
+            }
+            self.client.discard();
+            let missed = Missed::of(failure, true)?;
+            self.may_ask_again(&missed)?;
+            let known = tried.len();
+            for member in &over.replicas {
+                if self.replicas.get(&member.server).is_none() {
+                    tried.push(Arc::clone(&member.server));
+                }
+            }
+            if tried.len() == known {
+                // None of them failed; the primaries may know better.
+                reading = Reading::Primary;
+            }
+        }
+    }
+
+    /// The same once, over these servers.
+    async fn scatter_over(
+        &mut self,
+        world: &World,
+        planned: &Planned,
+        scatter: &Scatter<'_>,
+        route: &Route<'_>,
+        over: &Over<'_>,
+    ) -> Result<(), Failure> {
         let shards: Vec<usize> = scatter
             .parts
             .iter()
             .map(|p| usize::from(p.shard.0))
             .collect();
+        let on_primaries: Vec<usize> = shards
+            .iter()
+            .copied()
+            .filter(|shard| over.of(*shard).is_none())
+            .collect();
         admit_columns(scatter, self.state.context.sql_mode)?;
-        self.lease_all(world, &shards).await?;
+        self.lease_all(world, &on_primaries, !route.traits.read)
+            .await?;
         for &shard in &shards {
-            self.lend_state(shard, &route.traits).await?;
+            match over.of(shard) {
+                Some(member) => self.ready(world, member).await??,
+                None => {
+                    if route.reading == Reading::Replica {
+                        self.learn_mark(shard).await?;
+                    }
+                    self.lend_state(shard, &route.traits).await?;
+                }
+            }
         }
-        let described = self.describe(world, planned, scatter, route).await?;
+        let described = self.describe(world, planned, scatter, route, over).await?;
         let client_columns: Vec<Column> = described
             .columns
             .iter()
@@ -60,8 +125,18 @@ impl Session {
         let spec = self.limited(&scatter.merge)?;
         let kept = self.state.transaction.is_open() || !self.state.autocommit;
         let status = self.status(route.more_results);
+        let servers = over.servers();
         let mut exchanges = Vec::with_capacity(shards.len());
-        for backend in self.backends.select(&shards) {
+        let Self {
+            backends,
+            replicas,
+            client,
+            ..
+        } = self;
+        let mut selected = backends.select(&on_primaries);
+        selected.extend(replicas.select(&servers));
+        selected.sort_by_key(|backend| backend.shard());
+        for backend in selected {
             let own = |p: &&remora_planner::Part<'_>| usize::from(p.shard.0) == backend.shard();
             if let Some(part) = scatter.parts.iter().find(own) {
                 exchanges.push(backend.run(&route.call(&part.statement)).await?);
@@ -76,7 +151,7 @@ impl Session {
             }
         }
         let mut merge = Merge {
-            client: &mut self.client,
+            client,
             exchanges,
             ends: Vec::new(),
         };
@@ -101,7 +176,7 @@ impl Session {
         }
         let ends = merge.finish(kept).await?;
         // It may have begun a transaction, or an error have ended one.
-        for &shard in &shards {
+        for &shard in &on_primaries {
             match ends.iter().find(|(at, _)| *at == shard) {
                 Some((_, ended)) => self.heed(shard, ended.status).await,
                 None => self.ask_transaction(shard).await?,
@@ -110,7 +185,7 @@ impl Session {
         let rows = outcome?;
         let warned = ends.iter().filter(|(_, ended)| ended.warnings > 0);
         let warned: Vec<usize> = warned.map(|(shard, _)| *shard).collect();
-        let notes = self.warnings(world, scatter, &warned).await?;
+        let notes = self.warnings(world, scatter, &warned, over).await?;
         let notes = of_text(notes, described.warnings);
         let warnings = u16::try_from(notes.len()).unwrap_or(u16::MAX);
         let status = self.status(route.more_results);
@@ -122,7 +197,23 @@ impl Session {
         self.state.row_count = -1;
         self.state.found_rows = Some(rows);
         self.state.diagnostics = Diagnostics::of_notes(notes);
+        if route.reading != Reading::Primary {
+            for &shard in &shards {
+                match over.of(shard) {
+                    Some(member) => drop(member.reads.inc()),
+                    None => self.count_primary_read(world, shard),
+                }
+            }
+        }
         Ok(())
+    }
+
+    /// The connection to `shard` over which a read runs.
+    fn connection(&mut self, shard: usize, over: &Over<'_>) -> Option<&mut Backend> {
+        match over.of(shard) {
+            Some(member) => self.replicas.get(&member.server),
+            None => self.backends.get(shard),
+        }
     }
 
     /// The merge under the session's `sql_select_limit`, which holds where a statement has no
@@ -150,6 +241,7 @@ impl Session {
         world: &World,
         scatter: &Scatter<'_>,
         warned: &[usize],
+        over: &Over<'_>,
     ) -> Result<Vec<Note>, Failure> {
         if warned.is_empty() {
             return Ok(Vec::new());
@@ -157,7 +249,7 @@ impl Session {
         let mut parts = Vec::with_capacity(scatter.parts.len());
         for part in &scatter.parts {
             let shard = usize::from(part.shard.0);
-            let fetched = match self.backends.get(shard) {
+            let fetched = match self.connection(shard, over) {
                 Some(backend) if warned.contains(&shard) => Note::fetch(backend).await?,
                 _ => Vec::new(),
             };
@@ -182,16 +274,19 @@ impl Session {
         planned: &Planned,
         scatter: &Scatter<'_>,
         route: &Route<'_>,
+        over: &Over<'_>,
     ) -> Result<Arc<Described>, Failure> {
         let version = self.state.settings.version();
         if let Some(described) = self.probes.get(planned, version) {
             return Ok(described);
         }
         let shard = usize::from(scatter.probe.shard.0);
-        self.prepare_backend(world, shard).await?;
+        if over.of(shard).is_none() {
+            self.prepare_backend(world, shard).await?;
+        }
         let call = route.call(&scatter.probe.statement);
         let mode = self.state.context.sql_mode;
-        let Some(backend) = self.backends.get(shard) else {
+        let Some(backend) = self.connection(shard, over) else {
             return Err(Failure::CutOff);
         };
         let described = if uses_temporary_table(scatter, mode) {
@@ -283,6 +378,24 @@ fn put_columns(
     Ok(())
 }
 
+/// On which servers a read runs: the primaries, but for the shards of these replicas.
+#[derive(Debug, Default)]
+struct Over<'w> {
+    replicas: Vec<&'w Member>,
+}
+
+impl<'w> Over<'w> {
+    fn of(&self, shard: usize) -> Option<&'w Member> {
+        let mut replicas = self.replicas.iter().copied();
+        replicas.find(|member| member.server.address().shard == shard)
+    }
+
+    fn servers(&self) -> Vec<Arc<Server>> {
+        let servers = self.replicas.iter();
+        servers.map(|member| Arc::clone(&member.server)).collect()
+    }
+}
+
 struct Merge<'a> {
     client: &'a mut Client,
     exchanges: Vec<Exchange<'a>>,
@@ -329,13 +442,16 @@ impl Merge<'_> {
 
     /// Reads what is left of the answers. Gives what their ends say.
     async fn finish(mut self, kept: bool) -> Result<Vec<(usize, Ended)>, Failure> {
+        let mut lost = None;
         for exchange in self.exchanges {
             let shard = exchange.shard();
-            if let Some(ended) = drain(exchange, kept).await? {
-                self.ends.push((shard, ended));
+            match drain(exchange, kept).await {
+                Ok(Some(ended)) => self.ends.push((shard, ended)),
+                Ok(None) => {}
+                Err(error) => lost = lost.or(Some(error)),
             }
         }
-        Ok(self.ends)
+        lost.map_or(Ok(self.ends), |error| Err(error.into()))
     }
 
     async fn feed(

@@ -9,7 +9,7 @@ use super::{Patch, relay};
 use crate::backend::BackendError;
 use crate::failure::Failure;
 use crate::names::logical;
-use crate::session::{HOME, InsertId, Session};
+use crate::session::{HOME, InsertId, Reading, Session};
 use crate::world::World;
 
 /// Whether a statement may change LAST_INSERT_ID() on its server.
@@ -41,7 +41,15 @@ impl Session {
             )
             .into());
         }
-        self.lease(world, shard).await?;
+        if route.reading != Reading::Primary
+            && self.read_on_replica(world, shard, statement, route).await?
+        {
+            return Ok(());
+        }
+        self.lease(world, shard, !route.traits.read).await?;
+        if route.reading == Reading::Replica {
+            self.learn_mark(shard).await?;
+        }
         self.lend_state(shard, &route.traits).await?;
         if route.insert.is_none() && makes_ids(route.kind) {
             // So that whatever the server says afterwards is the session's.
@@ -51,6 +59,12 @@ impl Session {
             return Err(Failure::CutOff);
         };
         backend.holds_state |= matches!(target, Target::Home);
+        if route.reading != Reading::Primary {
+            self.count_primary_read(world, shard);
+        }
+        let Some(backend) = self.backends.get(shard) else {
+            return Err(Failure::CutOff);
+        };
         let exchange = match backend.run(&route.call(statement)).await {
             Ok(exchange) => exchange,
             Err(BackendError::Server { error, .. }) => {

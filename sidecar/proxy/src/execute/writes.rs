@@ -77,7 +77,7 @@ impl Session {
         savepoint: Option<&[u8]>,
     ) -> Result<Vec<(Vec<Ended>, Vec<Note>)>, Failure> {
         let shards: Vec<usize> = writes.shards.iter().map(|(s, _)| shard_of(s)).collect();
-        self.lease_all(world, &shards).await?;
+        self.lease_all(world, &shards, true).await?;
         for &shard in &shards {
             self.lend_state(shard, &route.traits).await?;
         }

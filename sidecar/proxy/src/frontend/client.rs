@@ -37,6 +37,8 @@ pub(crate) struct Client {
     pub(super) capabilities: CapabilityFlags,
     /// Bytes that were written and not counted.
     pub(super) sent: usize,
+    /// The client itself decides which GTIDs it is told (`session_track_gtids`).
+    pub(super) own_gtids: bool,
 }
 
 impl Client {
@@ -44,6 +46,22 @@ impl Client {
     #[must_use]
     pub(crate) fn capabilities(&self) -> CapabilityFlags {
         self.capabilities
+    }
+
+    /// Whether the client itself decided which GTIDs it is told.
+    #[must_use]
+    pub(crate) fn has_own_gtids(&self) -> bool {
+        self.own_gtids
+    }
+
+    /// The client SET `session_track_gtids`.
+    pub(crate) fn wants_gtids(&mut self) {
+        self.own_gtids = true;
+    }
+
+    /// That was taken back with all its settings.
+    pub(crate) fn forget_gtids(&mut self) {
+        self.own_gtids = false;
     }
 
     /// Lets the client send several statements in one text, or not.
@@ -172,6 +190,12 @@ impl Client {
             self.out.put_slice(packets);
             self.flush().await
         }
+    }
+
+    /// How many bytes were written and not counted yet.
+    #[must_use]
+    pub(crate) fn written(&self) -> usize {
+        self.sent
     }
 
     /// Bytes that were written since the last call.

@@ -80,6 +80,7 @@ async fn attempt(
                     capabilities,
                     finished: 0,
                     sent: 0,
+                    own_gtids: false,
                 };
                 return Ok(Some(LoggedIn { client, identity }));
             }

@@ -6,4 +6,5 @@ mod tls;
 
 pub(crate) use channel::Channel;
 pub(crate) use stream::Stream;
-pub(crate) use tls::{TlsError, accept_any_server, self_made_server_config, verify_server};
+pub use tls::ShownCertificate;
+pub(crate) use tls::{TlsError, accept_any_server, verify_server};

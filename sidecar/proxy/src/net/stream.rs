@@ -1,6 +1,7 @@
 //! One type for every kind of socket, so that sessions are not generic.
 
 use std::io;
+use std::os::fd::{AsFd, OwnedFd};
 use std::pin::Pin;
 use std::task::{Context, Poll};
 
@@ -28,6 +29,18 @@ impl Stream {
     pub(crate) fn tcp(stream: TcpStream) -> io::Result<Self> {
         stream.set_nodelay(true)?;
         Ok(Self::Tcp(stream))
+    }
+
+    /// The socket, as another handle of it.
+    ///
+    /// # Errors
+    /// If the process has no more handles.
+    pub(crate) fn socket(&self) -> io::Result<OwnedFd> {
+        match self {
+            Self::Tcp(s) => s.as_fd().try_clone_to_owned(),
+            Self::Unix(s) => s.as_fd().try_clone_to_owned(),
+            Self::Tls(s) => s.get_ref().0.as_fd().try_clone_to_owned(),
+        }
     }
 
     /// Whether bytes on this stream cannot be read by others on the way.

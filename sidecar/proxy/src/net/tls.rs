@@ -2,8 +2,12 @@
 
 use std::sync::Arc;
 
+use arc_swap::ArcSwap;
 use rustls::client::danger::{HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier};
+use rustls::crypto::aws_lc_rs::sign::any_supported_type;
 use rustls::crypto::{CryptoProvider, aws_lc_rs, verify_tls12_signature, verify_tls13_signature};
+use rustls::server::{ClientHello, NoServerSessionStorage, ResolvesServerCert};
+use rustls::sign::CertifiedKey;
 use rustls::{ClientConfig, DigitallySignedStruct, RootCertStore, ServerConfig, SignatureScheme};
 use rustls_pki_types::pem::PemObject;
 use rustls_pki_types::{CertificateDer, PrivateKeyDer, PrivatePkcs8KeyDer, ServerName, UnixTime};
@@ -17,24 +21,76 @@ pub enum TlsError {
     /// rustls does not accept what it was given.
     #[error("TLS configuration: {0}")]
     Configuration(#[from] rustls::Error),
+    /// The certificate for clients, or its key, is not one.
+    #[error("certificate for clients: {0}")]
+    Shown(rustls_pki_types::pem::Error),
     /// The certificate authority's PEM is not one.
     #[error("certificate authority: {0}")]
     Authority(rustls_pki_types::pem::Error),
 }
 
-/// TLS towards clients with a certificate made at each start, as MySQL itself makes one when
-/// none is configured. Clients on loopback do not verify it.
-///
-/// # Errors
-/// If the key or the certificate cannot be made.
-pub(crate) fn self_made_server_config() -> Result<Arc<ServerConfig>, TlsError> {
-    let made = rcgen::generate_simple_self_signed(vec!["localhost".into(), "127.0.0.1".into()])?;
-    let key = PrivateKeyDer::Pkcs8(PrivatePkcs8KeyDer::from(made.signing_key.serialize_der()));
-    let config = ServerConfig::builder_with_provider(Arc::new(aws_lc_rs::default_provider()))
-        .with_safe_default_protocol_versions()?
-        .with_no_client_auth()
-        .with_single_cert(vec![made.cert.der().clone()], key)?;
-    Ok(Arc::new(config))
+/// What clients are shown: a certificate made at each start, as MySQL itself makes one when none
+/// is configured, until the operator gives another. Clients on loopback do not verify it.
+pub struct ShownCertificate {
+    current: ArcSwap<CertifiedKey>,
+}
+
+impl ShownCertificate {
+    /// One that was just made.
+    ///
+    /// # Errors
+    /// If the key or the certificate cannot be made.
+    pub(crate) fn self_made() -> Result<Arc<Self>, TlsError> {
+        let names = vec!["localhost".into(), "127.0.0.1".into()];
+        let made = rcgen::generate_simple_self_signed(names)?;
+        let key = PrivateKeyDer::Pkcs8(PrivatePkcs8KeyDer::from(made.signing_key.serialize_der()));
+        let pair = CertifiedKey::new(vec![made.cert.der().clone()], any_supported_type(&key)?);
+        let current = ArcSwap::from_pointee(pair);
+        Ok(Arc::new(Self { current }))
+    }
+
+    /// Shows another one to clients that come from now on. Those that are there go on.
+    ///
+    /// # Errors
+    /// If these are no certificate and its key.
+    pub fn show(&self, certificate: &str, key: &str) -> Result<(), TlsError> {
+        let chain = CertificateDer::pem_slice_iter(certificate.as_bytes())
+            .collect::<Result<Vec<_>, _>>()
+            .map_err(TlsError::Shown)?;
+        let key = PrivateKeyDer::from_pem_slice(key.as_bytes()).map_err(TlsError::Shown)?;
+        let pair = CertifiedKey::new(chain, any_supported_type(&key)?);
+        pair.keys_match()?;
+        self.current.store(Arc::new(pair));
+        Ok(())
+    }
+
+    /// TLS towards clients with it. Nothing is resumed: a client that comes back after a rotation
+    /// would go on under the certificate of before.
+    ///
+    /// # Errors
+    /// If rustls lacks a protocol version, which a test would show.
+    pub(crate) fn server_config(self: &Arc<Self>) -> Result<Arc<ServerConfig>, TlsError> {
+        let mut config =
+            ServerConfig::builder_with_provider(Arc::new(aws_lc_rs::default_provider()))
+                .with_safe_default_protocol_versions()?
+                .with_no_client_auth()
+                .with_cert_resolver(self.clone());
+        config.send_tls13_tickets = 0;
+        config.session_storage = Arc::new(NoServerSessionStorage {});
+        Ok(Arc::new(config))
+    }
+}
+
+impl ResolvesServerCert for ShownCertificate {
+    fn resolve(&self, _: ClientHello<'_>) -> Option<Arc<CertifiedKey>> {
+        Some(self.current.load_full())
+    }
+}
+
+impl std::fmt::Debug for ShownCertificate {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("ShownCertificate").finish_non_exhaustive()
+    }
 }
 
 /// TLS towards backends that takes any certificate: MySQL's `ssl-mode=PREFERRED`, which keeps
@@ -114,5 +170,29 @@ impl ServerCertVerifier for AnyServer {
 
     fn supported_verify_schemes(&self) -> Vec<SignatureScheme> {
         self.0.signature_verification_algorithms.supported_schemes()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn another_certificate_is_shown_only_with_its_own_key() {
+        let shown = ShownCertificate::self_made().unwrap();
+        let made = |name: &str| rcgen::generate_simple_self_signed(vec![name.to_owned()]).unwrap();
+        let (a, b) = (made("a"), made("b"));
+        let before = shown.current.load_full();
+        assert!(
+            shown
+                .show(&a.cert.pem(), &b.signing_key.serialize_pem())
+                .is_err()
+        );
+        assert!(shown.show("none", "none").is_err());
+        assert_eq!(before.cert, shown.current.load().cert);
+        shown
+            .show(&a.cert.pem(), &a.signing_key.serialize_pem())
+            .unwrap();
+        assert_eq!(shown.current.load().cert, [a.cert.der().clone()]);
     }
 }

@@ -1,13 +1,31 @@
 //! The session's own connections to MySQL: at most one for each shard, opened when needed.
 
-use crate::backend::Backend;
+use crate::backend::{Backend, Written};
+use crate::instances::GtidSet;
 
 /// Open connections, by shard.
 #[derive(Debug, Default)]
 pub(crate) struct Backends {
     open: Vec<Option<Backend>>,
     last: Option<usize>,
+    /// By shard, what the session committed there.
+    written: Vec<Written>,
 }
+
+/// What a replica of a shard must have, so that the session reads what it wrote.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub(crate) enum Mark<'a> {
+    /// The session wrote nothing there that some replica lacks.
+    Nothing,
+    /// These.
+    Gtids(&'a GtidSet),
+    /// Nobody knows: the primary must be asked.
+    Unknown,
+}
+
+/// A session that wrote in so many places of the shard's history is better off with all of it:
+/// what its primary has executed.
+const MOST_RANGES: usize = 64;
 
 impl Backends {
     /// The connection to `shard`, if one is open and in a known state.
@@ -26,10 +44,56 @@ impl Backends {
     /// Closes the connections that are in no known state, or were closed by their server.
     pub(crate) fn drop_gone(&mut self) {
         for slot in &mut self.open {
-            if slot.as_mut().is_some_and(Backend::is_gone) {
-                *slot = None;
+            if slot.as_mut().is_some_and(Backend::is_gone)
+                && let Some(gone) = slot.take()
+            {
+                collect(&mut self.written, gone);
             }
         }
+    }
+
+    /// What a replica of `shard` must have.
+    pub(crate) fn mark(&mut self, shard: usize) -> Mark<'_> {
+        let slot = self.open.get_mut(shard).and_then(Option::as_mut);
+        if let Some(backend) = slot {
+            if !backend.tracks_writes() {
+                // It is of a time when nobody wanted to know.
+                return Mark::Unknown;
+            }
+            let written = backend.take_written();
+            if !written.is_nothing() {
+                entry(&mut self.written, shard).merge(written);
+            }
+        }
+        match self.written.get(shard) {
+            None => Mark::Nothing,
+            Some(written) if written.unknown => Mark::Unknown,
+            Some(Written { gtids: None, .. }) => Mark::Nothing,
+            Some(Written {
+                gtids: Some(gtids), ..
+            }) if gtids.ranges() > MOST_RANGES => Mark::Unknown,
+            Some(Written {
+                gtids: Some(gtids), ..
+            }) => Mark::Gtids(gtids),
+        }
+    }
+
+    /// Notes that the session wrote something on `shard` by other means than its connection.
+    pub(crate) fn wrote(&mut self, shard: usize, written: Written) {
+        entry(&mut self.written, shard).merge(written);
+    }
+
+    /// Notes that replicas of `shard` need what its primary had executed when it was asked.
+    pub(crate) fn know(&mut self, shard: usize, executed: GtidSet) {
+        *entry(&mut self.written, shard) = Written {
+            gtids: Some(executed),
+            unknown: false,
+        };
+    }
+
+    /// Notes that all replicas of `shard` have what the session wrote.
+    pub(crate) fn settle(&mut self, shard: usize) {
+        *entry(&mut self.written, shard) = Written::default();
     }
 
     /// Remembers a new connection; an older one to the same shard is closed by its drop.
@@ -38,12 +102,16 @@ impl Backends {
         if self.open.len() <= shard {
             self.open.resize_with(shard + 1, || None);
         }
-        self.open[shard] = Some(backend);
+        if let Some(older) = self.open[shard].replace(backend) {
+            collect(&mut self.written, older);
+        }
     }
 
     /// Closes the connection to `shard`.
-    pub(crate) fn remove(&mut self, shard: usize) -> Option<Backend> {
-        self.open.get_mut(shard)?.take()
+    pub(crate) fn remove(&mut self, shard: usize) {
+        if let Some(removed) = self.open.get_mut(shard).and_then(Option::take) {
+            collect(&mut self.written, removed);
+        }
     }
 
     /// Notes that a statement ran on `shard`.
@@ -78,8 +146,24 @@ impl Backends {
     /// Ends all connections politely.
     pub(crate) async fn quit_all(&mut self) {
         self.last = None;
+        self.written.clear();
         for backend in self.open.drain(..).flatten() {
             backend.quit().await;
         }
+    }
+}
+
+fn entry(written: &mut Vec<Written>, shard: usize) -> &mut Written {
+    if written.len() <= shard {
+        written.resize_with(shard + 1, Written::default);
+    }
+    &mut written[shard]
+}
+
+/// Keeps what a connection committed that is closed now.
+fn collect(written: &mut Vec<Written>, mut closed: Backend) {
+    let last = closed.take_written();
+    if !last.is_nothing() {
+        entry(written, closed.shard()).merge(last);
     }
 }

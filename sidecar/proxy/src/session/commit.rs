@@ -8,7 +8,7 @@ use remora_protocol::ErrPacket;
 use super::transaction::{Joined, Open};
 use super::{Note, Session, Transaction};
 use crate::atomic::{Outcome, TransactionId, UNKNOWN_XID, decide};
-use crate::backend::{Backend, BackendError};
+use crate::backend::{Backend, BackendError, Ended};
 use crate::failure::Failure;
 use crate::telemetry::Ending;
 use crate::world::World;
@@ -31,18 +31,22 @@ impl Session {
     pub(crate) async fn commit_everywhere(
         &mut self,
         world: &World,
-        open: Open,
+        mut open: Open,
     ) -> Result<Vec<Note>, Failure> {
+        if let Some(joined) = open.joined.as_mut().filter(|_| open.read_only) {
+            joined.written.clear();
+        }
+        if let Some(joined) = &open.joined
+            && joined.written.is_empty()
+        {
+            self.prepare_branches(joined).await?;
+            open.joined = None;
+        }
         let Some(joined) = &open.joined else {
             let first = open.first;
             self.state.transaction = Transaction::Open(open);
             return self.commit_on(first).await.map(|()| Vec::new());
         };
-        if open.read_only {
-            self.undo(&open, joined).await;
-            self.proxy.metrics.transaction(Ending::Committed);
-            return Ok(Vec::new());
-        }
         if let Err(error) = self.prepare_branches(joined).await {
             self.roll_back_everywhere(&open).await;
             return Err(error);
@@ -50,7 +54,7 @@ impl Session {
         let Some(first) = self.backends.get(open.first) else {
             return Err(Failure::CutOff);
         };
-        match decide(first, joined.id, &joined.shards).await {
+        match decide(first, joined.id, &joined.written).await {
             Ok(Ok(_)) => {}
             Ok(Err(error)) => {
                 self.roll_back_everywhere(&open).await;
@@ -58,14 +62,14 @@ impl Session {
             }
             // The answer is lost; the ledger knows.
             Err(lost) => match self.proxy.outcome(world, joined.id).await {
-                Ok(Outcome::Commit) => {}
+                Ok(Outcome::Commit) => self.may_have_written(open.first),
                 Ok(Outcome::Rollback) => {
                     self.roll_back_everywhere(&open).await;
                     return Err(lost.into());
                 }
                 Err(unknown) => {
                     tracing::warn!(%unknown, "What became of a transaction is not known yet");
-                    for &shard in &joined.shards {
+                    for &shard in &joined.written {
                         self.proxy.ledger().suspect(joined.id.branch(shard));
                     }
                     return Err(lost.into());
@@ -108,10 +112,15 @@ impl Session {
         }
     }
 
-    /// Lets each shard that joined promise that it can commit.
+    /// Lets each shard that joined promise that it can commit. A branch that only read has nothing
+    /// to promise, and ends here.
     async fn prepare_branches(&mut self, joined: &Joined) -> Result<(), Failure> {
-        let mut backends = self.branches(joined)?;
+        let mut backends = self.branches(&joined.shards)?;
         let preparing = backends.iter_mut().map(async |backend| {
+            if !joined.written.contains(&backend.shard()) {
+                roll_back_branch(backend, joined.id).await;
+                return Ok(Ok(Ended::default()));
+            }
             let branch = joined.id.branch(backend.shard());
             backend.queue_query(format!("XA END {branch}").as_bytes());
             let prepare = format!("XA PREPARE {branch}");
@@ -131,13 +140,13 @@ impl Session {
     /// Commits the prepared branches. What cannot be done now is done later; the session waits
     /// for it when it next comes to that shard.
     async fn commit_branches(&mut self, joined: &Joined) -> Vec<Note> {
-        let backends = self.branches(joined).unwrap_or_default();
+        let backends = self.branches(&joined.written).unwrap_or_default();
         let committing = backends
             .into_iter()
             .map(|backend| commit_branch(backend, joined.id));
         let done: Vec<usize> = join_all(committing).await.into_iter().flatten().collect();
         let late: Vec<usize> = joined
-            .shards
+            .written
             .iter()
             .copied()
             .filter(|shard| !done.contains(shard))
@@ -193,9 +202,9 @@ impl Session {
         }
     }
 
-    /// The connections to the shards that joined.
-    fn branches(&mut self, joined: &Joined) -> Result<Vec<&mut Backend>, Failure> {
-        let mut shards = joined.shards.clone();
+    /// The connections to shards that joined.
+    fn branches(&mut self, shards: &[usize]) -> Result<Vec<&mut Backend>, Failure> {
+        let mut shards = shards.to_vec();
         shards.sort_unstable();
         let backends = self.backends.select(&shards);
         if backends.len() == shards.len() {
@@ -214,6 +223,7 @@ impl Session {
         let waits = |(at, _): &&(usize, _)| *at == shard;
         while let Some((_, branch)) = self.state.unsettled.iter().find(waits).copied() {
             self.proxy.settle(world, branch).await?;
+            self.may_have_written(shard);
             self.state.unsettled.retain(|(_, other)| *other != branch);
         }
         Ok(())

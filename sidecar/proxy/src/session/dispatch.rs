@@ -158,6 +158,13 @@ impl Session {
             backend.queue_query(b"SET NAMES utf8mb4");
             backend.queue_query(first_settings(&world));
         }
+        self.replicas
+            .reset(|backend| {
+                backend.queue_query(b"SET NAMES utf8mb4");
+                backend.queue_query(first_settings(&world));
+            })
+            .await;
+        self.client.forget_gtids();
         // MySQL forgets the login's collation too, so that further shards must not see it.
         self.account.identity.collation = DEFAULT_COLLATION.into();
         let database = self.state.context.database.clone();
@@ -186,6 +193,8 @@ impl Session {
     async fn change_user(&mut self, request: ChangeUser<'_>) -> Result<bool, Failure> {
         let host = self.account.host.clone();
         self.backends.quit_all().await;
+        self.replicas.quit_all().await;
+        self.client.forget_gtids();
         self.prepared.clear();
         let before = &self.account.identity;
         let changed = frontend::change_user(

@@ -12,11 +12,16 @@ use crate::world::World;
 
 impl Session {
     /// Makes the connection to `shard` ready for a statement, inside the session's transaction,
-    /// which the shard joins if it is another one's.
+    /// which the shard joins if it is another one's. `writes`: it is not known to read only.
     ///
     /// # Errors
     /// If the shard cannot be reached.
-    pub(crate) async fn lease(&mut self, world: &World, shard: usize) -> Result<(), Failure> {
+    pub(crate) async fn lease(
+        &mut self,
+        world: &World,
+        shard: usize,
+        writes: bool,
+    ) -> Result<(), Failure> {
         self.prepare_backend(world, shard).await?;
         match &self.state.transaction {
             Transaction::Open(open) | Transaction::Torn(open) => {
@@ -25,6 +30,9 @@ impl Session {
                 }
             }
             Transaction::None | Transaction::Begun(_) => self.open_transaction(shard),
+        }
+        if writes && let Transaction::Open(open) = &mut self.state.transaction {
+            open.writes(shard);
         }
         Ok(())
     }
@@ -38,6 +46,7 @@ impl Session {
         &mut self,
         world: &World,
         shards: &[usize],
+        writes: bool,
     ) -> Result<(), Failure> {
         for &shard in shards {
             // Before any of them has begun something.
@@ -48,7 +57,7 @@ impl Session {
             return Ok(());
         }
         for &shard in shards {
-            self.lease(world, shard).await?;
+            self.lease(world, shard, writes).await?;
         }
         Ok(())
     }
@@ -97,6 +106,7 @@ impl Session {
         let database = database_on(&self.state, world, shard).map(str::to_owned);
         let login = self.login(database);
         let mut backend = world.connect(shard, login).await?;
+        backend.track_writes(world.reads.is_some());
         backend.queue_query(first_settings(world));
         self.proxy.saw_version(&backend.identity().version);
         Ok(backend)
@@ -106,26 +116,11 @@ impl Session {
         let Self {
             state, backends, ..
         } = self;
-        let Some(backend) = backends.get(shard) else {
-            return Ok(());
-        };
-        if let Some(database) = database_on(state, world, shard)
-            && backend.applied.database.as_deref() != Some(database)
-        {
-            backend.use_database(database).await??;
+        match backends.get(shard) {
+            Some(backend) => bring_up(backend, state, world).await,
+            None => Ok(()),
         }
-        let version = state.settings.version();
-        if backend.applied.settings != version {
-            // What is prepared was read under the old settings.
-            backend.forget_statements()?;
-            for set in state.settings.since(backend.applied.settings) {
-                backend.query(set).await?.finish().await??;
-            }
-            backend.applied.settings = version;
-        }
-        Ok(())
     }
-
     /// Lets `shard` run what opened the session's transaction, in the same write as the
     /// statement that follows.
     fn open_transaction(&mut self, shard: usize) {
@@ -183,6 +178,7 @@ impl Session {
         let joined = open.joined.get_or_insert_with(|| Joined {
             id: TransactionId::new(first, connection),
             shards: Vec::new(),
+            written: Vec::new(),
         });
         joined.shards.push(shard);
         let start = format!("XA START {}", joined.id.branch(shard)).into_bytes();
@@ -242,8 +238,35 @@ fn second_shard() -> ErrPacket<'static> {
     )
 }
 
+/// Gives a connection what of the session's state it lacks.
+///
+/// # Errors
+/// If its server refuses that.
+pub(super) async fn bring_up(
+    backend: &mut Backend,
+    state: &State,
+    world: &World,
+) -> Result<(), Failure> {
+    let shard = backend.shard();
+    if let Some(database) = database_on(state, world, shard)
+        && backend.applied.database.as_deref() != Some(database)
+    {
+        backend.use_database(database).await??;
+    }
+    let version = state.settings.version();
+    if backend.applied.settings != version {
+        // What is prepared was read under the old settings.
+        backend.forget_statements()?;
+        for set in state.settings.since(backend.applied.settings) {
+            backend.query(set).await?.finish().await??;
+        }
+        backend.applied.settings = version;
+    }
+    Ok(())
+}
+
 /// The session's database, where `shard` has it. Only the manifest's is on every shard.
-fn database_on<'a>(state: &'a State, world: &World, shard: usize) -> Option<&'a str> {
+pub(super) fn database_on<'a>(state: &'a State, world: &World, shard: usize) -> Option<&'a str> {
     let database = state.context.database.as_deref()?;
     (shard == HOME || database == world.snapshot.spec.database).then_some(database)
 }
@@ -253,11 +276,21 @@ fn database_on<'a>(state: &'a State, world: &World, shard: usize) -> Option<&'a 
 /// A shard whose rows are not wanted yet, because another's come first, must not give up: by
 /// default MySQL does after a minute. And InnoDB counts a table with several threads, whose start
 /// and end take some 15 ms (tried on 9.7.4): too long where there are many small tables for one.
+///
+/// Where replicas are read from, MySQL tells the GTIDs of what the session commits.
 pub(super) fn first_settings(world: &World) -> &'static [u8] {
-    if world.names.are_physical() {
-        b"SET SESSION net_write_timeout = 86400, SESSION innodb_parallel_read_threads = 1"
-    } else {
-        b"SET SESSION net_write_timeout = 86400"
+    match (world.names.are_physical(), world.reads.is_some()) {
+        (true, true) => {
+            b"SET SESSION net_write_timeout = 86400, SESSION innodb_parallel_read_threads = 1, \
+              SESSION session_track_gtids = OWN_GTID"
+        }
+        (true, false) => {
+            b"SET SESSION net_write_timeout = 86400, SESSION innodb_parallel_read_threads = 1"
+        }
+        (false, true) => {
+            b"SET SESSION net_write_timeout = 86400, SESSION session_track_gtids = OWN_GTID"
+        }
+        (false, false) => b"SET SESSION net_write_timeout = 86400",
     }
 }
 

@@ -12,7 +12,9 @@ mod prepare;
 mod prepared;
 mod probes;
 mod query;
+mod reading;
 mod remember;
+mod replicas;
 mod set;
 mod settings;
 mod show_diagnostics;
@@ -29,13 +31,15 @@ use remora_planner::fingerprint::Normalizer;
 use remora_protocol::{ClientIdentity, ErrPacket, OkPacket};
 use tokio::sync::watch;
 
-pub(crate) use backends::Backends;
+pub(crate) use backends::{Backends, Mark};
 pub(crate) use commit::of_branch;
 pub(crate) use diagnostics::{Diagnostics, Note};
 pub(crate) use lease::HOME;
 pub(crate) use next_transaction::{Characteristics, NextTransaction};
 pub(crate) use prepared::Prepared;
 pub(crate) use probes::Probes;
+pub(crate) use reading::Reading;
+pub(crate) use replicas::Replicas;
 pub(crate) use settings::Settings;
 pub(crate) use state::{InsertId, State};
 pub(crate) use transaction::{Begun, Transaction};
@@ -55,6 +59,7 @@ pub(crate) struct Session {
     pub(crate) account: Account,
     pub(crate) state: State,
     pub(crate) backends: Backends,
+    pub(crate) replicas: Replicas,
     pub(crate) prepared: Prepared,
     pub(crate) probes: Probes,
     /// How texts of results are encoded, under the settings of this version.
@@ -132,6 +137,7 @@ impl Session {
             account,
             state,
             backends: Backends::default(),
+            replicas: Replicas::default(),
             prepared: Prepared::default(),
             probes: Probes::default(),
             result_charset: None,
@@ -217,6 +223,7 @@ impl Session {
 
     async fn close(&mut self) {
         self.backends.quit_all().await;
+        self.replicas.quit_all().await;
         self.client.close().await;
     }
 }

@@ -31,6 +31,11 @@ impl NextTransaction {
         self.sets.push((what, sql.to_vec()));
     }
 
+    /// Whether there are none.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.sets.is_empty()
+    }
+
     /// Takes the statements: a transaction begins.
     pub(crate) fn take(&mut self) -> Vec<Vec<u8>> {
         std::mem::take(&mut self.sets)

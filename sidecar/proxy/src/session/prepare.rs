@@ -56,12 +56,18 @@ impl Session {
                     Target::Home => HOME,
                     Target::Any => self.any_shard(),
                 };
-                self.prepare_backend(&world, shard).await?;
-                let Some(backend) = self.backends.get(shard) else {
-                    return Err(Failure::CutOff);
-                };
-                let described = backend.describe(&statement.sql).await?;
-                described.map_err(|error| logical(&world, error))?
+                let sql = &statement.sql;
+                match self.describe_on_replica(&world, &planned, shard, sql).await {
+                    Some(described) => described,
+                    None => {
+                        self.prepare_backend(&world, shard).await?;
+                        let Some(backend) = self.backends.get(shard) else {
+                            return Err(Failure::CutOff);
+                        };
+                        let described = backend.describe(sql).await?;
+                        described.map_err(|error| logical(&world, error))?
+                    }
+                }
             }
             Prepare::Here => {
                 self.describe_here(&world, planned.plan().kind(), sql)

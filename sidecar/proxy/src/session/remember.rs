@@ -30,6 +30,7 @@ impl Session {
             b"character_set_connection",
             b"collation_connection",
         ]);
+        let touches_gtids = touches(&[b"session_track_gtids"]);
         let insert_id = touches(&[b"last_insert_id", b"identity"]);
         for Assigned { name, replay } in assigned {
             if name.eq_ignore_ascii_case(b"last_insert_id") || name == b"identity" {
@@ -62,6 +63,9 @@ impl Session {
         }
         if limits {
             self.learn_select_limit(shard).await?;
+        }
+        if touches_gtids {
+            self.client.wants_gtids();
         }
         if modes {
             self.learn_sql_mode(shard).await?;
@@ -195,6 +199,7 @@ mod tests {
     fn table(kind: ColumnType, values: [Option<&str>; 4]) -> Table {
         let row = values.map(|v| v.map(|v| v.as_bytes().to_vec())).to_vec();
         Table {
+            names: Vec::new(),
             kinds: vec![kind],
             rows: vec![row],
         }

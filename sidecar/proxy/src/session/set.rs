@@ -300,7 +300,7 @@ impl Session {
         if !computes {
             return self.prepare_backend(world, shard).await;
         }
-        self.lease(world, shard).await?;
+        self.lease(world, shard, true).await?;
         self.lend_insert_id(shard).await
     }
 }

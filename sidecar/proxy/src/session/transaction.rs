@@ -59,6 +59,8 @@ pub(crate) struct Joined {
     pub(crate) id: TransactionId,
     /// The shards, in the order in which they came.
     pub(crate) shards: Vec<usize>,
+    /// Those on which something ran that is not known to have read only.
+    pub(crate) written: Vec<usize>,
 }
 
 /// Names of savepoints, in the order in which they were set. MySQL compares them without
@@ -125,6 +127,16 @@ impl Open {
     /// The shards that joined.
     pub(crate) fn others(&self) -> &[usize] {
         self.joined.as_ref().map_or(&[], |joined| &joined.shards)
+    }
+
+    /// Notes that something runs on `shard` that may write.
+    pub(super) fn writes(&mut self, shard: usize) {
+        if let Some(joined) = &mut self.joined
+            && joined.shards.contains(&shard)
+            && !joined.written.contains(&shard)
+        {
+            joined.written.push(shard);
+        }
     }
 
     /// All its shards.
@@ -237,6 +249,7 @@ mod tests {
             joined: Some(Joined {
                 id: TransactionId::new(1, 7),
                 shards: vec![0],
+                written: vec![0],
             }),
             ..Open::default()
         })

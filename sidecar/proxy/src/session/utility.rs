@@ -1,5 +1,7 @@
 //! Statements that concern the session rather than rows.
 
+use std::time::Instant;
+
 use remora_planner::utility::{self, Show, ShowKind, StatementKind};
 use remora_protocol::{Command, ErrPacket, Reply};
 
@@ -59,8 +61,11 @@ impl Session {
                     .await
             }
             ShowKind::RemoraInstances => {
-                self.put_console(console::instances(&world.snapshot), request.more_results)
-                    .await
+                self.put_console(
+                    console::instances(&world.fleets, Instant::now()),
+                    request.more_results,
+                )
+                .await
             }
             _ => Err(not_supported("this form of SHOW")),
         }

@@ -10,7 +10,7 @@ use prometheus_client::metrics::family::Family;
 use prometheus_client::metrics::gauge::Gauge;
 use prometheus_client::registry::Registry;
 
-use super::{CommandKind, ErrorClass, Latencies, Shards};
+use super::{CommandKind, ErrorClass, Latencies, ServerMetrics, Shards};
 
 /// One label.
 type Label = Vec<(&'static str, String)>;
@@ -80,6 +80,8 @@ pub struct Metrics {
     transactions: [Counter; TRANSACTIONS.len()],
     /// How connecting to the shards went lately.
     pub shards: Shards,
+    /// Of each server.
+    pub servers: ServerMetrics,
 }
 
 /// A connection that is open. Dropped when it ends, however that comes about.
@@ -145,6 +147,7 @@ impl Default for Metrics {
             "From a statement's arrival to the end of its answer",
             latencies.clone(),
         );
+        let servers = ServerMetrics::register(&mut registry);
         Self {
             clients,
             connections,
@@ -163,6 +166,7 @@ impl Default for Metrics {
             refused_snapshots,
             transactions: TRANSACTIONS.map(|(_, label)| series(&transactions, "outcome", label)),
             shards: Shards::default(),
+            servers,
             registry,
         }
     }
@@ -228,6 +232,14 @@ impl Metrics {
         OpenGuard(self.backends.clone())
     }
 
+    /// A connection to a replica was made, or one that looks after a server; it is open while the
+    /// guard lives.
+    #[must_use]
+    pub fn replica_connected(&self) -> OpenGuard {
+        self.backends.inc();
+        OpenGuard(self.backends.clone())
+    }
+
     /// No connection to a shard came about.
     pub fn backend_failed(&self, shard: usize, reason: String) {
         series(&self.backend_failures, "shard", &shard.to_string()).inc();
@@ -261,7 +273,9 @@ impl Metrics {
 
 #[cfg(test)]
 mod tests {
+    use super::super::Retry;
     use super::*;
+    use crate::instances::{BreakerState, Health};
 
     #[test]
     fn names_and_labels_never_change_by_accident() {
@@ -276,6 +290,14 @@ mod tests {
         metrics.backend_failed(0, "refused".to_owned());
         metrics.in_force(7);
         metrics.transaction(Ending::Committed);
+        let servers = &metrics.servers;
+        let gauges = servers.gauges(1, "db-1", 3306);
+        gauges.learned(Health::Up, Some(Duration::from_millis(1500)));
+        gauges.breaker(BreakerState::Open);
+        servers.reads(1, "db-1", 3306, false).inc();
+        servers.retried(Retry::Lost);
+        servers.gauges(1, "db-2", 3306);
+        servers.forget(1, "db-2", 3306);
         let text = metrics.text();
         drop((client, backend));
         let mut shown: Vec<_> = text

@@ -6,6 +6,7 @@ mod error_class;
 mod histogram;
 mod logs;
 mod metrics;
+mod servers;
 mod shards;
 
 pub use command_kind::CommandKind;
@@ -13,4 +14,6 @@ pub use error_class::ErrorClass;
 pub use histogram::Latencies;
 pub use logs::{LogFormat, start_logs};
 pub use metrics::{Ending, Metrics, OpenGuard, Way};
+pub use servers::ServerMetrics;
+pub(crate) use servers::{Retry, ServerGauges};
 pub use shards::Shards;

@@ -2,7 +2,7 @@ mod collations;
 mod constants;
 mod declared;
 mod golden;
-mod server;
+pub(crate) mod server;
 
 use super::*;
 use crate::lexer::{Lexer, SqlMode, TokenKind};

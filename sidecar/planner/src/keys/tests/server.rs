@@ -7,7 +7,7 @@ use std::process::{Command, Stdio};
 use crate::keys::Collation;
 
 /// The rows that the client prints for `script`; statements that fail are passed over.
-pub(super) fn ask(script: &str) -> Vec<Vec<String>> {
+pub(crate) fn ask(script: &str) -> Vec<Vec<String>> {
     let command =
         std::env::var("REMORA_TEST_MYSQL").expect("REMORA_TEST_MYSQL names a mysql client");
     let mut words = command.split_whitespace();
