@@ -167,6 +167,8 @@ fn rows_are_written_and_found_by_what_stands_for_values() {
         "SELECT p.mobile, c.mobile AS m FROM person p JOIN caller c ON c.person_id = p.id AND c.mobile = p.mobile",
         "SELECT person.id, plain.mobile FROM person, plain WHERE person.id = 1 AND plain.mobile LIKE 'x' AND plain.id = 1",
         "SELECT COUNT(*) FROM person WHERE mobile IS NOT NULL AND (name = 'a' XOR name = 'b')",
+        "/* remora: replica */ SELECT id /* Plain */ FROM person WHERE id = 1",
+        "SELECT id FROM person WHERE id = 1 /* remora: primary */",
         "SELECT mobile FROM plain WHERE mobile > 'a'",
         "SELECT 1",
         "EXPLAIN REMORA SELECT id FROM person WHERE mobile = '1'",

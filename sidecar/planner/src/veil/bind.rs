@@ -6,6 +6,7 @@ use crate::Refusal;
 use crate::bound::BindInput;
 use crate::context::Context;
 use crate::lexer::Lexer;
+use crate::reads::ReadHint;
 use crate::text::{Frame, Position};
 use crate::values::Values;
 
@@ -161,12 +162,20 @@ struct Writer<'a> {
 impl<'a> Writer<'a> {
     fn new(veil: &Veil, values: &Values<'a>, context: &Context) -> Self {
         let params = veil.plan.params.iter().filter(|_| values.prepared());
+        let hint: &[u8] = match veil.hint {
+            ReadHint::None => b"",
+            ReadHint::Primary => b"/* remora: primary */ ",
+            ReadHint::Replica => b"/* remora: replica */ ",
+        };
+        let mut sql =
+            Vec::with_capacity(values.frame.sql.len() + 128 * veil.plan.edits.len() + hint.len());
+        sql.extend_from_slice(hint);
         Self {
             frame: values.frame,
             mode: context.sql_mode,
             params: params.map(|at| at.resolve(&values.frame)).collect(),
             out: Veiled {
-                sql: Vec::with_capacity(values.frame.sql.len() + 128 * veil.plan.edits.len()),
+                sql,
                 ..Veiled::default()
             },
         }

@@ -25,6 +25,7 @@ use crate::Refusal;
 use crate::catalog::{Catalog, Protected, Table};
 use crate::context::{CacheKey, Context};
 use crate::fingerprint::{Normalizer, PlanCache};
+use crate::reads;
 
 /// Makes veils, and remembers them. One for all sessions.
 #[derive(Debug)]
@@ -80,8 +81,10 @@ impl Veiler {
                 plan
             }
         };
+        let hint = reads::around(sql, &fingerprint.body, plan.hint);
         Ok(plan.concerned.then(|| Veil {
             plan,
+            hint,
             literals: fingerprint.literals.into(),
             start: fingerprint.body.start,
         }))

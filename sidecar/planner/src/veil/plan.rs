@@ -6,6 +6,7 @@ use crate::Refusal;
 use crate::catalog::{Protected, Table};
 use crate::fingerprint::Weight;
 use crate::lexer::Token;
+use crate::reads::ReadHint;
 use crate::route::Operand;
 use crate::text::{Position, Span};
 
@@ -28,6 +29,8 @@ pub struct VeilPlan {
     pub(super) shown: Option<Shown>,
     /// What MySQL refuses when the statement runs, not when it is prepared.
     pub(super) late: Option<Refusal>,
+    /// Where comments among the tokens want it to be read.
+    pub(super) hint: ReadHint,
     /// Whether it names what the catalog does not have, or not so.
     pub(super) unknown: bool,
     pub(super) catalog_version: u64,
@@ -78,6 +81,8 @@ pub(super) enum Part {
 #[derive(Clone, Debug)]
 pub struct Veil {
     pub(super) plan: Arc<VeilPlan>,
+    /// Where the client's comments, which are left out, want it to be read.
+    pub(super) hint: ReadHint,
     pub(super) literals: Box<[Token]>,
     pub(super) start: usize,
 }

@@ -10,6 +10,7 @@ use crate::catalog::{COMPANION_PREFIX, Catalog, Protected, Table};
 use crate::context::Context;
 use crate::lexer::TokenKind;
 use crate::names::TableName;
+use crate::reads;
 use crate::route::Operand;
 use crate::text::{Source, Span};
 use crate::utility::{StatementKind, classify};
@@ -120,6 +121,7 @@ pub(super) fn read(
     edits.sort_by_key(|edit| edit.span.start);
     plan.edits = edits;
     plan.params = source.params();
+    plan.hint = reads::among(&source);
     plan.end = source.body_end();
     plan.bytes += 192 * plan.edits.len() + 8 * plan.params.len();
     Ok(plan)

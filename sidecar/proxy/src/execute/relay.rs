@@ -91,8 +91,16 @@ pub(crate) async fn relay(
             Ok(verbatim) => verbatim,
             // A value that does not open ends the rows with an error, as MySQL's own do.
             Err(Failure::Answer(error)) if patch.cover.is_some() => {
+                let (written, mut relayed) = (relay.written, relay.relayed);
                 drain(exchange, true).await?;
-                return Err(Failure::Answer(error));
+                if !written {
+                    client.discard();
+                    return Err(Failure::Answer(error));
+                }
+                relayed.ended = None;
+                relayed.error = Some(error.code);
+                client.put_error(&error);
+                return Ok(relayed);
             }
             Err(failure) if relay.written => return Err(cut_off(&failure)),
             Err(failure) => return Err(failure),
