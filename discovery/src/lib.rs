@@ -21,10 +21,10 @@ pub use health::{AgentHealth, Health, ReplicationHealth, ServerData};
 pub use proto::Role;
 pub use server::{Directory, Refusal, Report, Snapshots, WatchedCluster, serve};
 pub use snapshot::{
-    Account, AgentOrders, GatewayCertificate, Identity, LayoutOrder, MalformedSnapshot, Part,
-    ReplicationOrder, Snapshot,
+    Account, AgentOrders, Identity, LayoutOrder, MalformedSnapshot, Part, ReplicationOrder,
+    Snapshot,
 };
-pub use trust::{Fingerprint, ServerTls, Trust, fingerprint, fingerprints};
+pub use trust::{Fingerprint, GatewayCertificate, ServerTls, Trust, fingerprint, fingerprints};
 
 /// The audience of the tokens that sidecars present: they open nothing else.
 pub const AUDIENCE: &str = "remora.dev/discovery";

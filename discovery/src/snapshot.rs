@@ -9,7 +9,7 @@ use remora_crds::{
 };
 use sha2::{Digest, Sha256};
 
-use crate::proto;
+use crate::{GatewayCertificate, proto};
 
 /// All that a sidecar needs to know.
 #[derive(Clone, Debug, PartialEq)]
@@ -55,21 +55,6 @@ pub struct AgentOrders {
     /// What the server is among its shard's instances; `None`: its only one, of an operator that
     /// knows no replicas.
     pub replication: Option<ReplicationOrder>,
-}
-
-/// A certificate by which clients outside the mesh know a gateway, and its key. Both as PEM.
-#[derive(Clone, PartialEq)]
-pub struct GatewayCertificate {
-    /// The certificate. Public.
-    pub certificate: String,
-    /// Its key. Secret.
-    pub key: String,
-}
-
-impl fmt::Debug for GatewayCertificate {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("GatewayCertificate").finish_non_exhaustive()
-    }
 }
 
 /// What a server is among its shard's instances.
@@ -255,13 +240,7 @@ fn orders_out(orders: &AgentOrders) -> proto::AgentOrders {
             fingerprint: orders.layout.fingerprint.clone(),
             document: orders.layout.document.clone(),
         }),
-        gateway: orders
-            .gateway
-            .as_ref()
-            .map(|gateway| proto::GatewayCertificate {
-                certificate: gateway.certificate.clone(),
-                key: gateway.key.clone(),
-            }),
+        gateway: orders.gateway.as_ref().map(Into::into),
         replication: orders.replication.as_ref().map(replication_out),
     }
 }
@@ -381,10 +360,7 @@ fn orders_in(orders: proto::AgentOrders) -> Result<AgentOrders, MalformedSnapsho
             fingerprint: layout.fingerprint,
             document: layout.document,
         },
-        gateway: orders.gateway.map(|gateway| GatewayCertificate {
-            certificate: gateway.certificate,
-            key: gateway.key,
-        }),
+        gateway: orders.gateway.map(Into::into),
         replication: orders.replication.map(replication_in).transpose()?,
     })
 }

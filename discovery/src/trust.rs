@@ -2,6 +2,7 @@
 //! used and when it may be forgotten.
 
 use std::collections::BTreeSet;
+use std::fmt;
 
 use rustls::pki_types::CertificateDer;
 use rustls::pki_types::pem::PemObject;
@@ -35,6 +36,21 @@ pub struct ServerTls {
     pub shown: Option<Fingerprint>,
 }
 
+/// A certificate by which clients outside the mesh know a gateway, and its key. Both as PEM.
+#[derive(Clone, PartialEq)]
+pub struct GatewayCertificate {
+    /// The certificate. Public.
+    pub certificate: String,
+    /// Its key. Secret.
+    pub key: String,
+}
+
+impl fmt::Debug for GatewayCertificate {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("GatewayCertificate").finish_non_exhaustive()
+    }
+}
+
 /// The fingerprint of one certificate.
 #[must_use]
 pub fn fingerprint(certificate: &[u8]) -> Fingerprint {
@@ -48,6 +64,24 @@ pub fn fingerprints(pem: &[u8]) -> BTreeSet<Fingerprint> {
         .filter_map(Result::ok)
         .map(|certificate| fingerprint(&certificate))
         .collect()
+}
+
+impl From<&GatewayCertificate> for proto::GatewayCertificate {
+    fn from(gateway: &GatewayCertificate) -> Self {
+        Self {
+            certificate: gateway.certificate.clone(),
+            key: gateway.key.clone(),
+        }
+    }
+}
+
+impl From<proto::GatewayCertificate> for GatewayCertificate {
+    fn from(wire: proto::GatewayCertificate) -> Self {
+        Self {
+            certificate: wire.certificate,
+            key: wire.key,
+        }
+    }
 }
 
 impl From<&Trust> for proto::Trust {

@@ -92,7 +92,8 @@ fn snapshot(epoch: u64) -> Snapshot {
     .hashed()
 }
 
-/// A CA, and a server configuration with a certificate of it for `localhost`.
+/// CAs to trust, and a server configuration with a certificate for `localhost` of the last of
+/// them, as during a rotation.
 fn authority() -> (String, Arc<rustls::ServerConfig>) {
     let ca_key = KeyPair::generate().unwrap();
     let mut ca_params = CertificateParams::default();
@@ -113,7 +114,10 @@ fn authority() -> (String, Arc<rustls::ServerConfig>) {
             rustls::pki_types::PrivateKeyDer::try_from(key.serialize_der()).unwrap(),
         )
         .unwrap();
-    (ca.pem(), Arc::new(tls))
+    let mut other = CertificateParams::default();
+    other.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
+    let other = other.self_signed(&KeyPair::generate().unwrap()).unwrap();
+    (format!("{}{}", other.pem(), ca.pem()), Arc::new(tls))
 }
 
 struct Running {

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 use std::time::{Duration, Instant, SystemTime};
 
+use futures::stream::StreamExt;
 use k8s_openapi::api::core::v1::{Pod, Secret};
 use kube::Client;
 use kube::api::{Api, ObjectMeta, Patch, PatchParams};
@@ -11,8 +12,8 @@ use serde_json::json;
 use super::audience::{self, Audience, Member, Place};
 use super::replicas::Replicas;
 use super::rotation::{Phase, Situation, decide};
-use super::state::{self, CaState, STATUS, StoreError};
-use super::{CertificateError, Trust};
+use super::state::{CaState, STATUS, StoreError};
+use super::{CertificateError, Trust, store};
 use crate::access::{Applicant, granted_users};
 use crate::act::is;
 use crate::injector::CA_ANNOTATION;
@@ -28,6 +29,8 @@ const BUSY: Duration = Duration::from_secs(3);
 const CALM: Duration = Duration::from_secs(10);
 /// How often otherwise.
 const IDLE: Duration = Duration::from_secs(60);
+/// Pods that are patched at once.
+const PATCHES: usize = 16;
 /// How many of those that are waited for are named.
 const NAMED: usize = 3;
 
@@ -35,7 +38,7 @@ const NAMED: usize = 3;
 pub async fn follow(secrets: Api<Secret>, name: String, trust: Arc<Trust>) {
     loop {
         tokio::time::sleep(READ).await;
-        match state::load(&secrets, &name).await {
+        match store::load(&secrets, &name).await {
             Ok(Some((state, _))) => trust.publish(state),
             // The leader makes it again from what it knows.
             Ok(None) => tracing::warn!(name, "the CA's Secret is gone"),
@@ -129,9 +132,9 @@ impl Keeper {
     }
 
     async fn round(&mut self, now: SystemTime) -> Result<Duration, KeepError> {
-        let Some((state, metadata)) = state::load(&self.secrets, &self.name).await? else {
+        let Some((state, metadata)) = store::load(&self.secrets, &self.name).await? else {
             // Pods trust what it held: it is made again from what this replica knows.
-            state::create(&self.secrets, &self.name, &self.trust.state()).await?;
+            store::create(&self.secrets, &self.name, &self.trust.state()).await?;
             return Ok(BUSY);
         };
         self.trust.publish(state.clone());
@@ -151,7 +154,7 @@ impl Keeper {
         };
         if let Some(step) = decide(&situation, now) {
             let next = state.after(step, &self.name, now)?;
-            if state::replace(&self.secrets, &next, metadata).await? {
+            if store::replace(&self.secrets, &next, metadata).await? {
                 tracing::info!(?step, ca = %next.issuer.fingerprint(), "the CA rotates");
                 self.trust.publish(next);
             }
@@ -176,9 +179,10 @@ impl Keeper {
         }
         let audience = Audience::new(members);
         let bundle = self.trust.bundle();
-        for member in audience.outdated(&bundle) {
-            self.give(member, &bundle).await.map_err(Box::new)?;
-        }
+        // One that cannot be patched is waited for by name, and keeps nobody else back.
+        futures::stream::iter(audience.outdated(&bundle))
+            .for_each_concurrent(PATCHES, |member| self.give(member, &bundle))
+            .await;
         self.trust.gathered(audience);
         Ok(())
     }
@@ -199,7 +203,7 @@ impl Keeper {
             || granted_users(&cluster.spec, &member.cluster.namespace, applicant).is_some()
     }
 
-    async fn give(&self, member: &Member, bundle: &str) -> kube::Result<()> {
+    async fn give(&self, member: &Member, bundle: &str) {
         let pods: Api<Pod> = Api::namespaced(self.client.clone(), &member.namespace);
         // Not another pod that took the name meanwhile.
         let patch = json!({
@@ -209,8 +213,10 @@ impl Keeper {
             .patch(&member.pod, &PatchParams::default(), &Patch::Merge(patch))
             .await;
         match patched {
-            Err(error) if !is(&error, 404) && !is(&error, 409) => Err(error),
-            _ => Ok(()),
+            Err(error) if !is(&error, 404) && !is(&error, 409) => {
+                tracing::warn!(pod = member.name(), %error, "cannot give it the CAs to trust");
+            }
+            _ => {}
         }
     }
 
@@ -261,7 +267,7 @@ impl Keeper {
         tracing::info!(status = text, "the CA");
         let annotations = metadata.annotations.get_or_insert_default();
         annotations.insert(STATUS.to_owned(), text);
-        state::replace(&self.secrets, state, metadata).await?;
+        store::replace(&self.secrets, state, metadata).await?;
         Ok(())
     }
 }

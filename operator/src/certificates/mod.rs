@@ -10,6 +10,7 @@ mod rotation;
 pub(crate) mod servers;
 mod serving;
 mod state;
+mod store;
 mod trust;
 mod validity;
 
@@ -17,6 +18,7 @@ pub use audience::Audience;
 pub use authority::{Authority, CertificateError, ServerCertificate};
 pub use keeper::{Keeper, follow};
 pub use serving::ServingCertificate;
-pub use state::{CaState, StoreError, load_or_create};
+pub use state::{CaState, StoreError};
+pub use store::load_or_create;
 pub use trust::{ServerSide, Trust};
 pub use validity::{Validity, validity, verifies};

@@ -103,7 +103,6 @@ impl Trust {
     /// Takes what the pod with this UID tells.
     pub fn take(&self, pod: String, told: Told) {
         let mut all = self.told.lock().unwrap_or_else(PoisonError::into_inner);
-        all.retain(|_, (at, _)| at.elapsed() < FRESH);
         all.insert(pod, (Instant::now(), told));
     }
 
@@ -121,8 +120,11 @@ impl Trust {
         self.audience.load_full()
     }
 
-    /// Takes note of them.
+    /// Takes note of them, and forgets what those told that are gone.
     pub fn gathered(&self, audience: Audience) {
+        let mut all = self.told.lock().unwrap_or_else(PoisonError::into_inner);
+        all.retain(|_, (at, _)| at.elapsed() < FRESH);
+        drop(all);
         self.audience.store(Arc::new(audience));
     }
 
