@@ -20,14 +20,22 @@ pub(super) const AGENT: &str = "remora_agent";
 const DEFINER: &str = "remora_agent@localhost";
 /// The schema or the table is not there.
 const MISSING: [u16; 2] = [1049, 1146];
-/// Remora's own schema and tables, in the order in which a shard gets them. Replicas have them
-/// from their primary.
-const OWN_TABLES: [(&str, &str); 4] = [
-    ("CREATE DATABASE remora", sequence::CREATE_SCHEMA),
-    ("CREATE TABLE remora.layout", layout::CREATE_TABLE),
-    ("CREATE TABLE remora.sequence", sequence::CREATE_TABLE),
-    ("CREATE TABLE remora.decision", atomic::CREATE_TABLE),
+/// Remora's own tables. Replicas have them from their primary.
+const OWN_TABLES: [(&str, &str, &str); 3] = [
+    ("layout", "CREATE TABLE remora.layout", layout::CREATE_TABLE),
+    (
+        "sequence",
+        "CREATE TABLE remora.sequence",
+        sequence::CREATE_TABLE,
+    ),
+    (
+        "decision",
+        "CREATE TABLE remora.decision",
+        atomic::CREATE_TABLE,
+    ),
 ];
+/// Remora's own procedures, as [`atomic::create_procedures`] makes them.
+const OWN_PROCEDURES: [&str; 2] = ["decide", "left_over"];
 
 /// The orders are carried out.
 #[derive(Debug)]
@@ -106,17 +114,37 @@ async fn lay_out(
     let verdict = layout_row::verdict(held.as_ref(), orders, &told.identity, &there)?;
     // The row agrees with the orders, and its epoch is not above theirs.
     source::take_writes(backend, orders.replication.as_ref()).await?;
-    for (what, sql) in OWN_TABLES {
-        run(backend, what, sql).await?;
-    }
-    for sql in atomic::create_procedures(Some(DEFINER)) {
-        run(backend, "CREATE PROCEDURE of remora", &sql).await?;
-    }
+    make_own(backend).await?;
     make_schemas(backend, told).await?;
     if let Some(write) = &verdict.write {
         run(backend, "writing the layout", write).await?;
     }
     Ok(verdict)
+}
+
+/// Makes Remora's own schema, tables and procedures, as far as they are missing: each of these
+/// statements waits for the replicas, also where it changes nothing.
+async fn make_own(backend: &mut Backend) -> Result<(), AgentError> {
+    let list = "SELECT table_name FROM information_schema.tables \
+         WHERE table_schema = 'remora' UNION ALL SELECT routine_name \
+         FROM information_schema.routines WHERE routine_schema = 'remora'";
+    let listed = ask(backend, "listing remora's own", list).await?;
+    let there: BTreeSet<_> = listed.iter().map(|row| text(row, 0)).collect();
+    if there.is_empty() {
+        run(backend, "CREATE DATABASE remora", sequence::CREATE_SCHEMA).await?;
+    }
+    for (name, what, sql) in OWN_TABLES {
+        if !there.contains(name) {
+            run(backend, what, sql).await?;
+        }
+    }
+    let procedures = atomic::create_procedures(Some(DEFINER));
+    for (name, sql) in OWN_PROCEDURES.iter().zip(&procedures) {
+        if !there.contains(*name) {
+            run(backend, "CREATE PROCEDURE of remora", sql).await?;
+        }
+    }
+    Ok(())
 }
 
 /// The row in `remora.layout`; `None` on a server that holds nobody's rows.

@@ -73,11 +73,6 @@ impl ServerCertificates {
         self.looked = None;
     }
 
-    /// Whether it is time to look at the files.
-    pub(super) fn is_due(&self) -> bool {
-        self.folder.is_some() && self.looked.is_none_or(|at| at.elapsed() >= LOOK)
-    }
-
     /// Looks at the files, if it is time, and brings what changed into force.
     ///
     /// # Errors
@@ -86,7 +81,7 @@ impl ServerCertificates {
         let Some(folder) = self.folder.clone() else {
             return Ok(());
         };
-        if !self.is_due() {
+        if self.looked.is_some_and(|at| at.elapsed() < LOOK) {
             return Ok(());
         }
         self.looked = Some(Instant::now());

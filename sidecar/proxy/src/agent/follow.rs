@@ -4,9 +4,8 @@ use std::time::{Duration, Instant};
 
 use remora_discovery::{AgentHealth, AgentOrders, ReplicationHealth, ServerData, Snapshot as Told};
 
-use super::apply::{AGENT, own_account};
 use super::replica::{Round, Source, State, round};
-use super::{AGAIN, Agent, AgentError, PULSE, socket};
+use super::{AGAIN, Agent, AgentError, PULSE};
 
 /// How often a replica that follows is compared with its primary.
 const COMPARE: Duration = Duration::from_secs(10);
@@ -25,15 +24,19 @@ impl Agent {
         };
         let socket = self.socket.clone();
         let mut compared: Option<Instant> = None;
+        self.certificates.forget();
         loop {
             let compare = compared.is_none_or(|at| at.elapsed() >= COMPARE);
-            let attempt = tokio::time::timeout(ROUND, round(&socket, orders, &source, compare));
+            let round = round(&socket, orders, &source, compare, &mut self.certificates);
+            let attempt = tokio::time::timeout(ROUND, round);
             let rest = match attempt.await {
                 Ok(Ok(round)) => {
                     if compare {
                         compared = Some(Instant::now());
                     }
-                    self.renew_certificate(orders).await;
+                    if round.copying.is_some() {
+                        self.certificates.forget();
+                    }
                     self.went(round, orders).await
                 }
                 Ok(Err(error)) => {
@@ -57,26 +60,6 @@ impl Agent {
                     return Some(Duration::ZERO);
                 }
             }
-        }
-    }
-
-    /// Brings another certificate into force, as on a primary. A round tells what ails mysqld, so
-    /// an error is left to the next one.
-    async fn renew_certificate(&mut self, orders: &AgentOrders) {
-        if !self.certificates.is_due() {
-            return;
-        }
-        let followed = async {
-            let own = own_account(orders)?;
-            let mut backend = socket::log_in(&self.socket, AGENT, &own.password)
-                .await
-                .map_err(socket::failure)?;
-            self.certificates.follow(&mut backend).await
-        };
-        match tokio::time::timeout(ROUND, followed).await {
-            Ok(Ok(())) => {}
-            Ok(Err(error)) => tracing::debug!(%error, "The certificate is looked at again later"),
-            Err(_) => tracing::debug!("The certificate is looked at again later"),
         }
     }
 

@@ -221,9 +221,9 @@ impl Agent {
 
     /// Returns when mysqld is gone, or when there are other orders.
     async fn watch_pulse(&mut self, backend: &mut Backend, orders: &AgentOrders) {
-        self.certificates.forget();
         let wanted = source::acknowledgements(orders.replication.as_ref());
         let mut waits = Watch::default();
+        self.certificates.forget();
         loop {
             let followed = self.certificates.follow(backend);
             match tokio::time::timeout(PATIENCE, followed).await {

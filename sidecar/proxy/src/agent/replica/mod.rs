@@ -18,7 +18,7 @@ pub(super) use self::decide::State;
 use self::decide::{Ordered, Step, decide};
 use super::apply::{enter, own_account};
 use super::sql::run;
-use super::{AgentError, PATIENCE};
+use super::{AgentError, PATIENCE, ServerCertificates};
 use crate::backend::BackendConnector;
 use crate::snapshot::BackendTls;
 
@@ -81,9 +81,11 @@ pub(super) async fn round(
     orders: &AgentOrders,
     source: &Source,
     compare: bool,
+    certificates: &mut ServerCertificates,
 ) -> Result<Round, AgentError> {
     let mut backend = enter(path, own_account(orders)?).await?;
     run(&mut backend, "SET sql_mode", "SET SESSION sql_mode = ''").await?;
+    certificates.follow(&mut backend).await?;
     let own = observe::own(&mut backend).await?;
     let observed = observe::beside(&mut backend, own, source, compare).await?;
     let ordered = Ordered {

@@ -2,10 +2,10 @@
 
 use super::Source;
 use super::decide::{Channel, Comparison, Observed, Primary, Problem, Thread};
-use crate::agent::AgentError;
 use crate::agent::apply::layout_held;
 use crate::agent::socket::{OWN, failure, login};
 use crate::agent::sql::{ask, literal, text};
+use crate::agent::{AgentError, PATIENCE};
 use crate::backend::{Backend, Row, Table};
 
 /// The own server, and its transactions.
@@ -92,7 +92,10 @@ async fn transactions(source: &Source) -> Result<Transactions, String> {
         backend.quit().await;
         Ok::<Row, AgentError>(rows.first().cloned().unwrap_or_default())
     };
-    match attempt.await {
+    // A frozen server accepts and never answers.
+    let attempt = tokio::time::timeout(PATIENCE, attempt).await;
+    let attempt = attempt.unwrap_or_else(|_| Err(AgentError::Silent("in time".to_owned())));
+    match attempt {
         Ok(row) => Ok(Transactions {
             uuid: text(&row, 0),
             executed: text(&row, 1),
@@ -140,7 +143,7 @@ fn split(set: &str, uuid: &str) -> (String, String) {
 
 /// The channel, of `SHOW REPLICA STATUS`.
 fn channel(status: &Table) -> Option<Channel> {
-    let value = |name: &str| status.named(0, name);
+    let value = |name: &str| status.named(0, name).filter(|value| !value.is_empty());
     let host = value("Source_Host")?;
     let is = |name: &str, wanted: &str| value(name).is_some_and(|value| value == wanted);
     let thread = |name: &str, kind: &str| {
