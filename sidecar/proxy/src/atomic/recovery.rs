@@ -44,7 +44,7 @@ impl Tended {
             Self::Own(told) => {
                 let told = told.borrow();
                 let orders = told.as_ref().and_then(|told| told.agent.as_ref());
-                let own = orders.and_then(|orders| usize::try_from(orders.shard).ok());
+                let own = orders.map(|orders| usize::from(orders.shard));
                 own.into_iter().collect()
             }
             Self::None => Vec::new(),

@@ -73,12 +73,12 @@ pub(super) fn of_text(notes: Vec<Note>, prepared: u16) -> Vec<Note> {
 
 /// The warnings of a write that ran as so many statements, each of which said again what MySQL says
 /// of the client's text. Gives how many were said again.
-pub(super) fn of_parts(notes: Vec<Note>, statements: usize) -> (Vec<Note>, u16) {
+pub(super) fn of_parts(notes: &[Note], statements: usize) -> (Vec<Note>, u16) {
     let mut whole: Vec<Note> = Vec::with_capacity(notes.len());
     let mut again = 0_u16;
-    for note in &notes {
+    for note in notes {
         let times = |of: &[Note]| of.iter().filter(|other| *other == note).count();
-        let once = times(&notes).div_ceil(statements.max(1));
+        let once = times(notes).div_ceil(statements.max(1));
         if OF_FORMS.contains(&note.code) && times(&whole) >= once {
             again = again.saturating_add(1);
         } else {
@@ -176,9 +176,9 @@ mod tests {
     #[test]
     fn the_parts_of_a_write_say_once_what_is_of_the_text() {
         let (form, row) = (notes(1287, 3), notes(1265, 3));
-        let (whole, again) = of_parts([form, row].concat(), 3);
+        let (whole, again) = of_parts(&[form, row].concat(), 3);
         assert_eq!((whole.len(), again), (4, 2));
-        assert_eq!(of_parts(notes(1287, 4), 2).1, 2);
+        assert_eq!(of_parts(&notes(1287, 4), 2).1, 2);
     }
 
     #[test]

@@ -201,7 +201,7 @@ impl Session {
             .flatten()
             .map(|note| note.logical(&world.names))
             .collect();
-        let (mut notes, again) = of_parts(notes, ended.len());
+        let (mut notes, again) = of_parts(&notes, ended.len());
         notes.sort_by_key(|note| row_number(&note.message));
         let added = u16::try_from(late.len()).unwrap_or(u16::MAX);
         notes.extend(late);

@@ -129,8 +129,9 @@ impl Session {
         for prepared in join_all(preparing).await {
             match prepared {
                 Ok(Ok(_)) => {}
-                Ok(Err(error)) => return Err(of_branch(error).into()),
-                Err(BackendError::Queued { error, .. }) => return Err(of_branch(error).into()),
+                Ok(Err(error)) | Err(BackendError::Queued { error, .. }) => {
+                    return Err(of_branch(error).into());
+                }
                 Err(lost) => return Err(lost.into()),
             }
         }
