@@ -91,6 +91,15 @@ impl Catalogs {
         self.load_into(&mut loaded, system, world, true).await
     }
 
+    /// The same, where a statement hangs on it: plans of what did not change stay.
+    ///
+    /// # Errors
+    /// As [`reload`](Self::reload).
+    pub async fn read(&self, system: &System, world: &World) -> Result<(), LoadError> {
+        let mut loaded = self.loaded.lock().await;
+        self.load_into(&mut loaded, system, world, false).await
+    }
+
     /// The same, unless that was tried a moment ago.
     ///
     /// # Errors

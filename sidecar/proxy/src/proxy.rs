@@ -9,7 +9,7 @@ use arc_swap::ArcSwap;
 use remora_crds::GeneratedKeyKind;
 use remora_planner::veil::Veiler;
 use remora_planner::{Needed, Planner};
-use remora_protocol::{CapabilityFlags, Password, RsaKey, backend_wish};
+use remora_protocol::{CapabilityFlags, ErrPacket, Password, RsaKey, backend_wish};
 use tokio::sync::watch;
 
 use crate::atomic::Ledger;
@@ -78,6 +78,15 @@ pub enum ProxyError {
     /// The snapshot.
     #[error(transparent)]
     World(#[from] WorldError),
+}
+
+/// MySQL's own error for a table that is not what a statement was made for.
+pub(crate) fn table_changed() -> ErrPacket<'static> {
+    ErrPacket::new(
+        1412,
+        *b"HY000",
+        "Table definition has changed, please retry transaction",
+    )
 }
 
 impl Proxy {
@@ -277,6 +286,18 @@ impl Proxy {
         if let Err(error) = world.catalogs.reload(&self.system, world).await {
             tracing::warn!(%error, "The catalog could not be loaded");
         }
+    }
+
+    /// Reads the catalog where a statement would go wrong by an old one.
+    ///
+    /// # Errors
+    /// If no shard tells what its tables are now.
+    pub(crate) async fn read_catalog(&self, world: &World) -> Result<(), ErrPacket<'static>> {
+        let read = world.catalogs.read(&self.system, world).await;
+        read.map_err(|error| {
+            tracing::warn!(%error, "The catalog could not be read");
+            table_changed()
+        })
     }
 
     /// The same, but not more often than once in a while: statements with mistakes in them

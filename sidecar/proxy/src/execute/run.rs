@@ -16,6 +16,7 @@ use super::{Cover, Withheld};
 use crate::backend::Call;
 use crate::console::explain;
 use crate::failure::Failure;
+use crate::proxy::table_changed;
 use crate::session::{Reading, Session};
 use crate::telemetry::Way;
 use crate::world::World;
@@ -124,10 +125,10 @@ impl Session {
         planned: &Planned,
         request: &Request<'_>,
     ) -> Result<(), Failure> {
-        let first = self.attempt(world, catalog, planned, request, true).await?;
+        let first = self.attempt(world, catalog, planned, request).await?;
         match first {
             Attempt::Done => return Ok(()),
-            Attempt::Reordered => self.proxy.reload_catalog(world).await,
+            Attempt::Reordered => self.proxy.read_catalog(world).await?,
             Attempt::Taken {
                 table,
                 lowest,
@@ -156,23 +157,21 @@ impl Session {
             Some(_) => self.plan_veiled(&catalog, request.sql)?,
             None => self.plan_with(&catalog, request.sql)?,
         };
-        let second = self
-            .attempt(world, &catalog, &planned, request, false)
-            .await?;
+        let second = self.attempt(world, &catalog, &planned, request).await?;
         match second {
+            Attempt::Done => Ok(()),
             Attempt::Taken { error, .. } => Err(error.into()),
-            Attempt::Done | Attempt::Reordered => Ok(()),
+            Attempt::Reordered => Err(table_changed().into()),
         }
     }
 
-    /// The statement once; `may_be_old`: whether the catalog is not the newest there is.
+    /// The statement once.
     async fn attempt(
         &mut self,
         world: &World,
         catalog: &Catalog,
         planned: &Planned,
         request: &Request<'_>,
-        may_be_old: bool,
     ) -> Result<Attempt, Failure> {
         let started = Instant::now();
         let proxy = self.proxy.clone();
@@ -217,8 +216,7 @@ impl Session {
         let bound = proxy
             .planner
             .bind(catalog, &context, planned, request.sql, &input)?;
-        if may_be_old
-            && let Some(assumed) = &bound.by_position
+        if let Some(assumed) = &bound.by_position
             && !self.is_in_order(world, assumed).await?
         {
             return Ok(Attempt::Reordered);
@@ -290,7 +288,7 @@ impl Session {
             // The account may insert but not read, or the table is gone: what the system account
             // sees must do, and the statement itself tells the rest.
             let before = world.catalogs.load().version();
-            self.proxy.refresh_catalog(world).await;
+            self.proxy.read_catalog(world).await?;
             return Ok(world.catalogs.load().version() == before);
         };
         let mut columns = assumed.columns.iter();
