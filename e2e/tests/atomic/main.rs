@@ -40,7 +40,7 @@ fn durable() -> Vec<String> {
         "--log-bin=binlog",
         "--sync-binlog=1",
         "--innodb-flush-log-at-trx-commit=1",
-        "--innodb-lock-wait-timeout=5",
+        "--innodb-lock-wait-timeout=20",
     ]
     .map(str::to_owned)
     .into()

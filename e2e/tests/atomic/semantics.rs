@@ -259,3 +259,209 @@ async fn a_manifest_may_refuse_a_second_shard() -> Result<()> {
     ensure!(code == 1235 && text.contains("crossShard"), "{code} {text}");
     Ok(())
 }
+
+#[tokio::test]
+async fn a_read_that_one_shard_refuses_leaves_no_answer_for_the_commit() -> Result<()> {
+    let (shards, mut connection) = started().await?;
+    let [one, two] = accounts(&mut connection).await?;
+    connection
+        .query_drop("ALTER TABLE account ADD COLUMN note INT NULL")
+        .await?;
+    let read = connection
+        .prep("SELECT id, note FROM account ORDER BY id")
+        .await?;
+    // Half of a DDL, as someone who died left it.
+    let mut second = direct(&shards.servers[1]).await?;
+    for slot in 0..2 {
+        second
+            .query_drop(format!(
+                "ALTER TABLE shop__{slot:04}.account DROP COLUMN note"
+            ))
+            .await?;
+    }
+    for first in [[one, two], [two, one]] {
+        let before = amount(&mut connection, two).await?;
+        connection.query_drop("BEGIN").await?;
+        for id in first {
+            connection
+                .query_drop(format!(
+                    "UPDATE account SET amount = amount + 1 WHERE id = {id}"
+                ))
+                .await?;
+        }
+        let refused = connection.exec_drop(&read, ()).await;
+        ensure!(refused.is_err(), "a shard has no such column");
+        connection.query_drop("SAVEPOINT s").await?;
+        connection.query_drop("COMMIT").await?;
+        let ones: Vec<u8> = connection.query("SELECT 1").await?;
+        ensure!(ones == [1], "{ones:?}");
+        ensure!(amount(&mut connection, two).await? == before + 1);
+        ensure!(amount(&mut connection, one).await? == before + 1);
+        settled(&shards.servers).await?;
+    }
+    Ok(())
+}
+
+#[tokio::test]
+async fn completion_type_changes_nothing_for_statements_that_commit_by_themselves() -> Result<()> {
+    let (shards, mut connection) = started().await?;
+    let [one, two] = accounts(&mut connection).await?;
+    let mut other = connect(shards.sidecar.port()).await?;
+    connection
+        .query_drop("SET completion_type = 'CHAIN'")
+        .await?;
+    connection
+        .query_drop("UPDATE account SET amount = amount + 1")
+        .await?;
+    for id in [one, two] {
+        connection
+            .query_drop(format!(
+                "UPDATE account SET amount = amount + 1 WHERE id = {id}"
+            ))
+            .await?;
+        ensure!(
+            amount(&mut other, id).await? == 102,
+            "it is in a transaction"
+        );
+    }
+    connection.query_drop("BEGIN").await?;
+    for id in [one, two] {
+        connection
+            .query_drop(format!("UPDATE account SET amount = 7 WHERE id = {id}"))
+            .await?;
+    }
+    connection.query_drop("COMMIT").await?;
+    ensure!(amount(&mut other, two).await? == 7);
+    connection
+        .query_drop(format!("UPDATE account SET amount = 8 WHERE id = {one}"))
+        .await?;
+    ensure!(amount(&mut other, one).await? == 7, "COMMIT did not chain");
+    connection.query_drop("ROLLBACK AND NO CHAIN").await?;
+    Ok(())
+}
+
+#[tokio::test]
+async fn a_transaction_that_a_read_of_all_shards_ended_is_ended() -> Result<()> {
+    let (shards, mut reader) = started().await?;
+    let [one, two] = accounts(&mut reader).await?;
+    let mut heavy = Vec::new();
+    for id in 1..=20 {
+        let parts: Vec<(String, u64, String, String)> = reader
+            .query(format!(
+                "EXPLAIN REMORA SELECT 1 FROM account WHERE id = {id}"
+            ))
+            .await?;
+        if id != one && parts.first().is_some_and(|(shard, ..)| shard == "0") {
+            heavy.push(id);
+        }
+    }
+    ensure!(heavy.len() > 1, "one account on the first shard");
+    let mut writer = connect(shards.sidecar.port()).await?;
+    reader
+        .query_drop("SET SESSION TRANSACTION ISOLATION LEVEL SERIALIZABLE")
+        .await?;
+    reader.query_drop("BEGIN").await?;
+    for id in [two, one] {
+        reader
+            .query_drop(format!(
+                "UPDATE account SET amount = amount + 1 WHERE id = {id}"
+            ))
+            .await?;
+    }
+    writer.query_drop("BEGIN").await?;
+    for id in &heavy {
+        // One by one: a scan would wait for the reader's row.
+        writer
+            .query_drop(format!(
+                "UPDATE account SET amount = amount + 1 WHERE id = {id}"
+            ))
+            .await?;
+    }
+    let waiting = tokio::spawn(async move {
+        let sql = format!("UPDATE account SET amount = amount + 1 WHERE id = {one}");
+        let outcome = writer.query_drop(sql).await;
+        (writer, outcome)
+    });
+    tokio::time::sleep(Duration::from_millis(500)).await;
+    let (code, text) = error_of(&mut reader, "SELECT SUM(amount) FROM account").await?;
+    ensure!(code == 1213, "{code} {text}");
+    let (mut writer, outcome) = waiting.await?;
+    outcome.context("the one who waited")?;
+    writer.query_drop("COMMIT").await?;
+    for id in [two, one] {
+        reader
+            .query_drop(format!("UPDATE account SET amount = 500 WHERE id = {id}"))
+            .await
+            .with_context(|| format!("after the deadlock, {id}"))?;
+        let seen = amount(&mut writer, id).await?;
+        ensure!(
+            seen == 500,
+            "{id} of [{one}, {two}] shows {seen}: the write is in a transaction that nobody began"
+        );
+    }
+    Ok(())
+}
+
+#[tokio::test]
+async fn what_mysql_does_not_commit_at_does_not_commit() -> Result<()> {
+    let (shards, mut connection) = started().await?;
+    let [one, two] = accounts(&mut connection).await?;
+    let mut other = connect(shards.sidecar.port()).await?;
+    connection.query_drop("BEGIN").await?;
+    for id in [one, two] {
+        connection
+            .query_drop(format!("UPDATE account SET amount = 7 WHERE id = {id}"))
+            .await?;
+    }
+    for sql in [
+        "DROP TABEL nothing",
+        "CREATE TABLE",
+        "ALTER nothing ADD x INT",
+    ] {
+        let (code, text) = error_of(&mut connection, sql).await?;
+        ensure!(code == 1064, "{sql}: {code} {text}");
+    }
+    ensure!(amount(&mut other, one).await? == 100, "it committed");
+    connection.query_drop("ROLLBACK").await?;
+    for id in [one, two] {
+        ensure!(amount(&mut other, id).await? == 100, "it committed");
+    }
+    Ok(())
+}
+
+#[tokio::test]
+async fn a_lock_by_name_is_one_for_all_however_it_is_taken() -> Result<()> {
+    let (shards, mut first) = started().await?;
+    let [one, two] = accounts(&mut first).await?;
+    let mut second = connect(shards.sidecar.port()).await?;
+    amount(&mut first, one).await?;
+    amount(&mut second, two).await?;
+    first.query_drop("SET @l = GET_LOCK('job', 0)").await?;
+    second.query_drop("SET @l = GET_LOCK('job', 0)").await?;
+    let got: (Option<u8>, Option<u8>) = (
+        first.query_first("SELECT @l").await?,
+        second.query_first("SELECT @l").await?,
+    );
+    ensure!(got == (Some(1), Some(0)), "{got:?}");
+    Ok(())
+}
+
+#[tokio::test]
+async fn read_write_reaches_the_shards_that_join_a_session_that_reads_by_default() -> Result<()> {
+    let (_shards, mut connection) = started().await?;
+    let [one, two] = accounts(&mut connection).await?;
+    connection
+        .query_drop("SET SESSION TRANSACTION READ ONLY")
+        .await?;
+    connection
+        .query_drop("START TRANSACTION READ WRITE")
+        .await?;
+    for id in [one, two] {
+        connection
+            .query_drop(format!("UPDATE account SET amount = 7 WHERE id = {id}"))
+            .await?;
+    }
+    connection.query_drop("COMMIT").await?;
+    ensure!(amount(&mut connection, two).await? == 7);
+    Ok(())
+}

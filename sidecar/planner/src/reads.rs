@@ -112,7 +112,7 @@ pub(crate) fn is_read(source: &Source<'_>, kind: StatementKind, catalog: &Catalo
 pub(crate) fn leaves_state(source: &Source<'_>, kind: StatementKind, catalog: &Catalog) -> bool {
     use StatementKind as K;
     match kind {
-        K::Query | K::With | K::Insert | K::Replace | K::Update | K::Delete | K::Do => {
+        K::Query | K::With | K::Insert | K::Replace | K::Update | K::Delete | K::Do | K::Set => {
             (0..source.len()).any(|token| {
                 calls_other(source, token, catalog) && !source.is_any(token, &LEAVES_NOTHING)
             }) || matches!(kind, K::Query | K::With) && source.assigns_variable()

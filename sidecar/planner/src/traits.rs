@@ -59,7 +59,9 @@ impl Traits {
                 K::Insert | K::Replace | K::Update | K::Delete | K::Load | K::Ddl | K::Call
             ) || kind == K::With && any(&["UPDATE", "DELETE"]) && !locks,
             locks: reads_rows && locks,
+            // CHECKSUM TABLE is the one statement of its kind that only reads.
             implicit_commit: !temporary
+                && !source.is(0, "CHECKSUM")
                 && matches!(
                     kind,
                     K::Ddl | K::LockTables | K::Maintenance | K::Account | K::Flush

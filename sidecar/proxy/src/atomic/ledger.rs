@@ -47,7 +47,7 @@ pub(crate) fn create_procedures(definer: Option<&str>) -> [String; 2] {
              BEGIN \
              INSERT INTO remora.decision (id, outcome, connection, branches) \
              VALUES (of_transaction, 'commit', of_connection, of_shards); \
-             COMMIT; \
+             COMMIT AND NO CHAIN NO RELEASE; \
              END"
         ),
         format!(
@@ -59,7 +59,7 @@ pub(crate) fn create_procedures(definer: Option<&str>) -> [String; 2] {
              AND EXISTS (SELECT * FROM information_schema.user_privileges \
              WHERE privilege_type = 'PROCESS' \
              AND grantee = CONCAT('''', REPLACE(CURRENT_USER(), '@', '''@'''), '''')) \
-             LIMIT 100"
+             ORDER BY made DESC LIMIT 1000"
         ),
     ]
 }

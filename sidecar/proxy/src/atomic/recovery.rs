@@ -148,10 +148,15 @@ impl Proxy {
             let Some((id, branches)) = left_over(shard, row) else {
                 continue;
             };
+            let mut ended = true;
             for branch in branches {
-                ledger::end(system, world, branch, Outcome::Commit).await?;
+                let end = ledger::end(system, world, branch, Outcome::Commit).await;
+                ended &= end.is_ok();
+                say(branch.shard(), "A committed branch cannot be ended", end);
             }
-            done.push(id);
+            if ended {
+                done.push(id);
+            }
         }
         match done[..] {
             [] => Ok(()),

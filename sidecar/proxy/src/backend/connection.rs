@@ -17,6 +17,9 @@ use crate::telemetry::OpenGuard;
 /// have closed it (`wait_timeout`, a restart). More often would cost a system call each time.
 const TRUSTED_REST: Duration = Duration::from_secs(1);
 
+/// How long a parting word may take.
+const PARTING: Duration = Duration::from_secs(1);
+
 /// A connection to the MySQL server of one shard.
 ///
 /// Every command runs inside an [`Exchange`]. One that was dropped before its answer was read
@@ -143,6 +146,13 @@ impl Backend {
         self.broken = true;
     }
 
+    /// The same, and lets the server know, so that what it holds for the connection ends.
+    pub async fn hang_up(&mut self) {
+        self.broken = true;
+        // A server that is frozen sees it when it goes on.
+        drop(tokio::time::timeout(PARTING, self.channel.close()).await);
+    }
+
     /// Whether the server closed the connection while it rested.
     pub fn is_gone(&mut self) -> bool {
         if !self.broken && self.last_used.elapsed() > TRUSTED_REST && self.channel.is_disturbed() {
@@ -214,6 +224,12 @@ impl Backend {
 
     /// Writes what is queued; the last command's answer is `reply`.
     pub(super) async fn flush(&mut self, reply: Reply) -> Result<Exchange<'_>, BackendError> {
+        if self.broken {
+            // An answer that nobody read would pass for that of this command.
+            self.out.clear();
+            self.queued = 0;
+            return Err(BackendError::gone(self.shard));
+        }
         // Broken until the answer was read to the end, whatever becomes of this future.
         self.broken = true;
         let written = self.channel.write(&self.out).await;

@@ -47,7 +47,8 @@ impl Missed {
             Failure::Answer(error) if connected && error.code == OUT_OF_TIME => {
                 Err(Failure::Answer(error))
             }
-            Failure::Answer(error) if connected => Ok(Self {
+            // MySQL itself refused: the primary may know the account, and have room.
+            Failure::Answer(error) if connected || error.code != NO_CONNECTION => Ok(Self {
                 why: Retry::Refused,
                 error,
             }),
@@ -59,6 +60,9 @@ impl Missed {
         }
     }
 }
+
+/// The number that clients see where no connection came about.
+const NO_CONNECTION: u16 = 2003;
 
 impl Session {
     /// Lets a replica of `shard` answer; says whether one did. If not, nothing went to the client,

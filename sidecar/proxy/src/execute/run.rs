@@ -17,7 +17,7 @@ use crate::backend::Call;
 use crate::console::explain;
 use crate::failure::Failure;
 use crate::proxy::table_changed;
-use crate::session::{Reading, Session};
+use crate::session::{HOME, Reading, Session};
 use crate::telemetry::Way;
 use crate::world::World;
 
@@ -110,6 +110,10 @@ enum Attempt {
     },
 }
 
+/// MySQL's numbers for errors at which it may roll a whole transaction back.
+const ROLLING_BACK: [u16; 2] = [1205, 1213];
+/// MySQL's number for a text that it does not understand.
+const PARSE_ERROR: u16 = 1064;
 /// MySQL's number for a key that is there already.
 const DUPLICATE: u16 = 1062;
 
@@ -119,6 +123,23 @@ impl Session {
     /// An INSERT has a second attempt where the first one found that it was made from what is
     /// not so any more: another sidecar, or someone at MySQL itself, changed the table.
     pub(crate) async fn run(
+        &mut self,
+        world: &World,
+        catalog: &Catalog,
+        planned: &Planned,
+        request: &Request<'_>,
+    ) -> Result<(), Failure> {
+        let outcome = self.run_planned(world, catalog, planned, request).await;
+        if let Err(Failure::Answer(error)) = &outcome
+            && ROLLING_BACK.contains(&error.code)
+        {
+            // Whichever of the sidecar's own questions met it.
+            self.ask_all().await?;
+        }
+        outcome
+    }
+
+    async fn run_planned(
         &mut self,
         world: &World,
         catalog: &Catalog,
@@ -187,7 +208,7 @@ impl Session {
             self.replicas.pin();
         }
         if traits.implicit_commit {
-            self.commit_implicitly().await?;
+            self.commit_before(world, kind, request).await?;
         }
         let mut input = BindInput {
             params: request.keys,
@@ -253,7 +274,11 @@ impl Session {
                 }
                 (Way::Ddl, outcome)
             }
-            Action::Utility(kind) => (Way::Local, self.utility(world, kind, request).await),
+            Action::Utility(kind) => (
+                Way::Local,
+                self.utility(world, kind, traits.leaves_state, request)
+                    .await,
+            ),
             Action::Explain(rows) => (
                 Way::Local,
                 self.put_console(explain(&rows), request.more_results).await,
@@ -274,6 +299,28 @@ impl Session {
             }
             (outcome, _) => outcome.map(|()| Attempt::Done),
         }
+    }
+
+    /// Ends the transaction before a statement that MySQL commits at: not before a text that it does
+    /// not understand, which PREPARE tells.
+    async fn commit_before(
+        &mut self,
+        world: &World,
+        kind: StatementKind,
+        request: &Request<'_>,
+    ) -> Result<(), Failure> {
+        if kind == StatementKind::Ddl && self.state.transaction.is_open() {
+            self.prepare_backend(world, HOME).await?;
+            let Some(home) = self.backends.get(HOME) else {
+                return Err(Failure::CutOff);
+            };
+            if let Err(error) = home.look_at(request.sql).await?
+                && error.code == PARSE_ERROR
+            {
+                return Err(error.into());
+            }
+        }
+        self.commit_implicitly().await
     }
 
     /// Whether a table's columns are in the order that an INSERT without a list of columns takes

@@ -74,6 +74,7 @@ impl Session {
         let kept = self.state.transaction.is_open() || !self.state.autocommit;
         let status = self.status(route.more_results);
         let servers = over.servers();
+        let mut refused = None;
         let mut exchanges = Vec::with_capacity(shards.len());
         let Self {
             backends,
@@ -87,11 +88,18 @@ impl Session {
         for backend in selected {
             let own = |p: &&remora_planner::Part<'_>| usize::from(p.shard.0) == backend.shard();
             if let Some(part) = scatter.parts.iter().find(own) {
-                exchanges.push(backend.run(&route.call(&part.statement)).await?);
+                match backend.run(&route.call(&part.statement)).await {
+                    Ok(exchange) => exchanges.push(exchange),
+                    // The others are under way, and their answers must be read.
+                    Err(BackendError::Server { error, .. }) => {
+                        let error = of_branch(of_parts(logical(world, error)));
+                        refused = refused.or(Some(Failure::from(error)));
+                    }
+                    Err(lost) => return Err(lost.into()),
+                }
             }
         }
         let mut parts = Vec::with_capacity(exchanges.len());
-        let mut refused = None;
         for exchange in &mut exchanges {
             match columns(exchange).await? {
                 Ok(columns) if columns.len() != scatter.columns => {
@@ -133,12 +141,11 @@ impl Session {
         }
         let ends = merge.finish(kept).await?;
         // It may have begun a transaction, or an error have ended one.
-        for &shard in &on_primaries {
-            match ends.iter().find(|(at, _)| *at == shard) {
-                Some((_, ended)) => self.heed(shard, ended.status).await,
-                None => self.ask_transaction(shard).await?,
-            }
-        }
+        let statuses = on_primaries.iter().map(|shard| {
+            let end = ends.iter().find(|(at, _)| at == shard);
+            (*shard, end.map(|(_, ended)| ended.status))
+        });
+        self.heed_all(statuses.collect()).await?;
         let rows = outcome?;
         let warned = ends.iter().filter(|(_, ended)| ended.warnings > 0);
         let warned: Vec<usize> = warned.map(|(shard, _)| *shard).collect();

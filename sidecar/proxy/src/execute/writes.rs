@@ -110,10 +110,13 @@ impl Session {
             }
         }
         let Some(Refused { error, .. }) = refused else {
-            for (&shard, (ended, _)) in shards.iter().zip(&done) {
-                let status = ended.last().map(|ended| ended.status).unwrap_or_default();
-                self.heed(shard, status).await;
-            }
+            let statuses = shards.iter().zip(&done).map(|(shard, (ended, _))| {
+                (
+                    *shard,
+                    Some(ended.last().map(|ended| ended.status).unwrap_or_default()),
+                )
+            });
+            self.heed_all(statuses.collect()).await?;
             if savepoint.is_some() {
                 self.release_savepoints(&shards).await?;
             }
@@ -163,10 +166,8 @@ impl Session {
         if !all {
             return Err(Failure::Last(error.clone()));
         }
-        for &shard in shards {
-            self.ask_transaction(shard).await?;
-        }
-        Ok(())
+        self.heed_all(shards.iter().map(|shard| (*shard, None)).collect())
+            .await
     }
 
     /// What gives all parts of a write the same NOW(): they are one statement, and rows of a

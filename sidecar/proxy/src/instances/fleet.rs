@@ -104,8 +104,9 @@ impl Fleet {
         (chosen.instance.role == Role::Replica).then_some(chosen)
     }
 
-    /// Whether all replicas are known to have these.
+    /// Whether there are replicas and all are known to have these.
     pub(crate) fn all_have(&self, gtids: &GtidSet) -> bool {
-        self.replicas().all(|member| member.server.has(gtids))
+        let mut replicas = self.replicas().peekable();
+        replicas.peek().is_some() && replicas.all(|member| member.server.has(gtids))
     }
 }

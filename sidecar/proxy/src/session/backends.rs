@@ -142,11 +142,14 @@ impl Backends {
             .collect()
     }
 
-    /// Ends all connections politely.
+    /// Ends all connections politely. What was written through them is still known.
     pub(crate) async fn quit_all(&mut self) {
         self.last = None;
-        self.written.clear();
-        for backend in self.open.drain(..).flatten() {
+        for mut backend in self.open.drain(..).flatten() {
+            let last = backend.take_written();
+            if !last.is_nothing() {
+                entry(&mut self.written, backend.shard()).merge(last);
+            }
             backend.quit().await;
         }
     }

@@ -16,6 +16,9 @@ use crate::world::World;
 /// How long COMMIT waits for the shards once the transaction is committed. One that takes longer
 /// will show it later, and says so in a warning.
 const PATIENCE: Duration = Duration::from_secs(5);
+/// As the sidecar itself ends a transaction, whatever the session's `completion_type` says.
+pub(super) const COMMIT: &[u8] = b"COMMIT AND NO CHAIN NO RELEASE";
+const ROLLBACK: &str = "ROLLBACK AND NO CHAIN NO RELEASE";
 /// MySQL's number for a key that is there already: in the ledger, a fence.
 const DUPLICATE: u16 = 1062;
 /// MySQL's numbers for a procedure that is not there, and for one that an account may not call.
@@ -39,7 +42,10 @@ impl Session {
         if let Some(joined) = &open.joined
             && joined.written.is_empty()
         {
-            self.prepare_branches(joined).await?;
+            if let Err(error) = self.prepare_branches(joined).await {
+                self.roll_back_everywhere(&open).await;
+                return Err(error);
+            }
             open.joined = None;
         }
         let Some(joined) = &open.joined else {
@@ -52,7 +58,8 @@ impl Session {
             return Err(error);
         }
         let Some(first) = self.backends.get(open.first) else {
-            return Err(Failure::CutOff);
+            self.roll_back_everywhere(&open).await;
+            return Err(BackendError::gone(open.first).into());
         };
         match decide(first, joined.id, &joined.written).await {
             Ok(Ok(_)) => {}
@@ -103,7 +110,7 @@ impl Session {
                     // Its server rolls back by itself.
                     return;
                 };
-                roll_back(backend, "ROLLBACK").await;
+                roll_back(backend, ROLLBACK).await;
             }
             Transaction::Open(open) | Transaction::Torn(open) => {
                 self.roll_back_everywhere(&open).await;
@@ -189,7 +196,7 @@ impl Session {
             let shard = backend.shard();
             let done = match shard == open.first {
                 _ if backend.is_broken() => false,
-                true => roll_back(backend, "ROLLBACK").await,
+                true => roll_back(backend, ROLLBACK).await,
                 false => roll_back_branch(backend, joined.id).await,
             };
             (shard, done)
@@ -208,10 +215,10 @@ impl Session {
         let mut shards = shards.to_vec();
         shards.sort_unstable();
         let backends = self.backends.select(&shards);
-        if backends.len() == shards.len() {
-            Ok(backends)
-        } else {
-            Err(Failure::CutOff)
+        let connected: Vec<usize> = backends.iter().map(|backend| backend.shard()).collect();
+        match shards.iter().find(|shard| !connected.contains(shard)) {
+            Some(missing) => Err(BackendError::gone(*missing).into()),
+            None => Ok(backends),
         }
     }
 
@@ -258,7 +265,7 @@ async fn roll_back(backend: &mut Backend, sql: &str) -> bool {
         Err(_) => false,
     };
     if !done {
-        backend.abandon();
+        backend.hang_up().await;
     }
     done
 }
@@ -337,8 +344,8 @@ mod tests {
         let (ours, mut theirs) = UnixStream::pair().unwrap();
         let mut backend = Backend::to_test(ours);
         let server = async {
-            // A head, COM_QUERY, and ROLLBACK.
-            let mut command = [0; 4 + 1 + 8];
+            // A head, COM_QUERY, and the text.
+            let mut command = [0; 4 + 1 + ROLLBACK.len()];
             theirs.read_exact(&mut command).await.unwrap();
             let mut codec = PacketCodec::new(1 << 20);
             codec.set_sequence(1);
@@ -346,7 +353,7 @@ mod tests {
             codec.encode_with(&mut out, answer);
             theirs.write_all(&out).await.unwrap();
         };
-        let (done, ()) = tokio::join!(roll_back(&mut backend, "ROLLBACK"), server);
+        let (done, ()) = tokio::join!(roll_back(&mut backend, ROLLBACK), server);
         (done, backend.is_broken())
     }
 

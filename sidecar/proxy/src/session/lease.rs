@@ -142,6 +142,7 @@ impl Session {
         self.state.transaction = Transaction::Open(Open {
             first: shard,
             read_only: begun.read_only,
+            read_write: begun.read_write,
             characteristics: begun.characteristics,
             savepoints: begun.savepoints,
             implicit: begun.implicit,
@@ -185,6 +186,8 @@ impl Session {
         let mut opening = open.characteristics.clone();
         if open.read_only {
             opening.push(b"SET TRANSACTION READ ONLY".to_vec());
+        } else if open.read_write {
+            opening.push(b"SET TRANSACTION READ WRITE".to_vec());
         }
         opening.push(start);
         opening.extend(open.savepoints.statements());

@@ -46,6 +46,7 @@ impl Session {
     pub(super) async fn set(
         &mut self,
         world: &World,
+        leaves_state: bool,
         request: &Request<'_>,
     ) -> Result<(), Failure> {
         let sql = request.sql;
@@ -71,7 +72,10 @@ impl Session {
         self.admit_bytes(sql.len())?;
         self.commit_for_autocommit(&assignments, sql).await?;
         let computes = assigned.iter().any(|a| matches!(a.replay, Replay::Value));
-        let shard = if computes {
+        // Locks by name, and functions of the manifest's database, are where SELECT finds them.
+        let shard = if leaves_state {
+            HOME
+        } else if computes {
             self.shard_of_expressions(sql)
         } else {
             self.any_shard()
@@ -81,6 +85,7 @@ impl Session {
         let Some(backend) = self.backends.get(shard) else {
             return Err(Failure::CutOff);
         };
+        backend.holds_state |= leaves_state;
         let params = request.params.map(<[_]>::to_vec);
         let exchange = backend.run(&Call { sql, params }).await?;
         let patch = Patch {

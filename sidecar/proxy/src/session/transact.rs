@@ -4,6 +4,7 @@ use futures::future::join_all;
 use remora_planner::utility::{self, AccessMode, Completion, Transaction as Statement};
 use remora_protocol::{ErrPacket, OkPacket, StatusFlags};
 
+use super::commit::COMMIT;
 use super::transaction::{Begun, Savepoints};
 use super::utility::not_supported;
 use super::{Diagnostics, Note, Session, Transaction};
@@ -55,6 +56,7 @@ impl Session {
             characteristics: self.state.next_transaction.take(),
             opening: vec![request.sql.to_vec()],
             read_only: access == Some(AccessMode::ReadOnly),
+            read_write: access == Some(AccessMode::ReadWrite),
             ..Begun::default()
         });
         self.succeed(request);
@@ -67,8 +69,11 @@ impl Session {
         world: &World,
         request: &Request<'_>,
         commits: bool,
-        then: Completion,
+        mut then: Completion,
     ) -> Result<(), Failure> {
+        if !self.is_on_one_shard() {
+            then = self.completion(then).await?;
+        }
         let releases = then.release == Some(true);
         if let Transaction::Open(open) = &self.state.transaction
             && open.joined.is_none()
@@ -76,7 +81,9 @@ impl Session {
             let shard = open.first;
             self.pass_to(shard, request.sql, request.more_results)
                 .await?;
-            if let Transaction::Open(next) = &mut self.state.transaction {
+            if self.state.row_count >= 0
+                && let Transaction::Open(next) = &mut self.state.transaction
+            {
                 // AND CHAIN: savepoints are gone, the characteristics stay.
                 next.savepoints = Savepoints::default();
             }
@@ -99,26 +106,63 @@ impl Session {
         Ok(())
     }
 
+    /// Whether one server has the whole transaction, and so can end it as the client says.
+    fn is_on_one_shard(&self) -> bool {
+        matches!(&self.state.transaction, Transaction::Open(open) if open.joined.is_none())
+    }
+
+    /// What a COMMIT or ROLLBACK that says nothing of it is followed by, as the session's
+    /// `completion_type` has it.
+    async fn completion(&mut self, said: Completion) -> Result<Completion, Failure> {
+        let unsaid = said.chain.is_none() && said.release.is_none();
+        if !unsaid || !self.state.settings.has(b"completion_type") {
+            return Ok(said);
+        }
+        let world = self.proxy.world();
+        let shard = self.any_shard();
+        self.prepare_backend(&world, shard).await?;
+        let table = self.ask(shard, b"SELECT @@completion_type LIMIT 1").await?;
+        Ok(match table.text(0).as_str() {
+            "CHAIN" => Completion {
+                chain: Some(true),
+                ..said
+            },
+            "RELEASE" => Completion {
+                release: Some(true),
+                ..said
+            },
+            _ => said,
+        })
+    }
+
     /// What follows the end of the transaction: with AND CHAIN another with its characteristics.
     fn chained(&self, chain: bool) -> Transaction {
         if !chain {
             return Transaction::None;
         }
-        let (characteristics, read_only) = match &self.state.transaction {
-            Transaction::Open(open) | Transaction::Torn(open) => {
-                (open.characteristics.clone(), open.read_only)
-            }
-            Transaction::Begun(begun) => (begun.characteristics.clone(), begun.read_only),
-            Transaction::None => (Vec::new(), false),
+        let (characteristics, read_only, read_write) = match &self.state.transaction {
+            Transaction::Open(open) | Transaction::Torn(open) => (
+                open.characteristics.clone(),
+                open.read_only,
+                open.read_write,
+            ),
+            Transaction::Begun(begun) => (
+                begun.characteristics.clone(),
+                begun.read_only,
+                begun.read_write,
+            ),
+            Transaction::None => (Vec::new(), false, false),
         };
-        let start: &[u8] = match read_only {
-            true => b"START TRANSACTION READ ONLY",
-            false => b"START TRANSACTION",
+        let start: &[u8] = match (read_only, read_write) {
+            (true, _) => b"START TRANSACTION READ ONLY",
+            (false, true) => b"START TRANSACTION READ WRITE",
+            (false, false) => b"START TRANSACTION",
         };
         Transaction::Begun(Begun {
             characteristics,
             opening: vec![start.to_vec()],
             read_only,
+            read_write,
             ..Begun::default()
         })
     }
@@ -224,16 +268,23 @@ impl Session {
             let finished = backend.query(request.sql).await?.finish().await?;
             Ok::<_, BackendError>((shard, finished))
         });
-        let mut refused = None;
+        let (mut refused, mut statuses) = (None, Vec::new());
         for ended in join_all(running).await {
             let (shard, finished) = ended?;
             match finished {
-                Ok(ended) => self.heed(shard, ended.status).await,
+                Ok(ended) => statuses.push((shard, Some(ended.status))),
                 Err(error) if shard == first || refused.is_none() => refused = Some(error),
                 Err(_) => {}
             }
         }
+        let partly = !statuses.is_empty();
+        self.heed_all(statuses).await?;
         match refused {
+            // Some shards are where the client wants them, others are not.
+            Some(error) if partly => {
+                self.give_up().await;
+                Err(Failure::Last(error))
+            }
             Some(error) => Err(error.into()),
             None => {
                 self.succeed(request);
@@ -267,7 +318,7 @@ impl Session {
         let Some(backend) = self.backends.get(shard) else {
             return Err(Failure::CutOff);
         };
-        let committed = backend.query(b"COMMIT").await?.finish().await?;
+        let committed = backend.query(COMMIT).await?.finish().await?;
         if let Err(error) = committed {
             // A server that is read only refuses, and the transaction is still open.
             self.ask_transaction(shard).await?;
@@ -286,6 +337,34 @@ impl Session {
             self.state.transaction = Transaction::None;
             self.roll_back_everywhere(&open).await;
         }
+    }
+
+    /// The same for all shards of one statement; `None`: the answer did not tell. What a shard said
+    /// before another ended the transaction says nothing any more.
+    pub(crate) async fn heed_all(
+        &mut self,
+        statuses: Vec<(usize, Option<StatusFlags>)>,
+    ) -> Result<(), Failure> {
+        let was_open = self.state.transaction.is_open();
+        for (shard, status) in statuses {
+            match status {
+                Some(status) => self.heed(shard, status).await,
+                None => self.ask_transaction(shard).await?,
+            }
+            if was_open && !self.state.transaction.is_open() {
+                break;
+            }
+        }
+        Ok(())
+    }
+
+    /// Asks each shard of the transaction whether it still has it.
+    pub(crate) async fn ask_all(&mut self) -> Result<(), Failure> {
+        let Transaction::Open(open) = &self.state.transaction else {
+            return Ok(());
+        };
+        let shards = open.shards().map(|shard| (shard, None)).collect();
+        self.heed_all(shards).await
     }
 
     /// Answers OK to a statement without rows or warnings.

@@ -31,6 +31,8 @@ pub(crate) struct Begun {
     pub(crate) savepoints: Savepoints,
     /// START TRANSACTION READ ONLY.
     pub(crate) read_only: bool,
+    /// START TRANSACTION READ WRITE, whatever the session's default is.
+    pub(crate) read_write: bool,
     /// It is that of one statement of the client's, who began none.
     pub(crate) implicit: bool,
 }
@@ -42,6 +44,8 @@ pub(crate) struct Open {
     pub(crate) first: usize,
     /// Whether MySQL says that it is READ ONLY.
     pub(crate) read_only: bool,
+    /// Whether the client said that it is READ WRITE.
+    pub(crate) read_write: bool,
     /// SET TRANSACTION statements that further shards must hear first.
     pub(crate) characteristics: Vec<Vec<u8>>,
     /// Its savepoints, in order: a shard that joins has them all, with nothing behind.

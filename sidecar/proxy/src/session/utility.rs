@@ -18,11 +18,12 @@ impl Session {
         &mut self,
         world: &World,
         kind: StatementKind,
+        leaves_state: bool,
         request: &Request<'_>,
     ) -> Result<(), Failure> {
         let (sql, mode) = (request.sql, self.state.context.sql_mode);
         match kind {
-            StatementKind::Set => self.set(world, request).await,
+            StatementKind::Set => self.set(world, leaves_state, request).await,
             StatementKind::Transaction => self.transaction(world, request).await,
             StatementKind::Use => {
                 let Ok(name) = utility::use_database(sql, mode) else {
