@@ -9,6 +9,7 @@ mod client;
 mod epochs;
 mod file;
 mod health;
+mod orders;
 mod proto;
 mod server;
 mod snapshot;
@@ -18,12 +19,10 @@ pub use client::{Client, ClientConfig};
 pub use epochs::{EpochGuard, StaleEpoch};
 pub use file::SnapshotFile;
 pub use health::{AgentHealth, Health, ReplicationHealth, ServerData};
+pub use orders::{Account, AgentOrders, LayoutOrder, Part, ReplicationOrder};
 pub use proto::Role;
 pub use server::{Directory, Refusal, Report, Snapshots, WatchedCluster, serve};
-pub use snapshot::{
-    Account, AgentOrders, Identity, LayoutOrder, MalformedSnapshot, Part, ReplicationOrder,
-    Snapshot,
-};
+pub use snapshot::{Identity, MalformedSnapshot, Snapshot};
 pub use trust::{Fingerprint, GatewayCertificate, ServerTls, Trust, fingerprint, fingerprints};
 
 /// The audience of the tokens that sidecars present: they open nothing else.
