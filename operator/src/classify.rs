@@ -18,7 +18,7 @@ use crate::names::{InstanceId, Names};
 use crate::observe::Observations;
 use shards::Shard;
 
-/// The reason of `Progressing` while a primary that serves is announced and replaced.
+/// The reason of `Progressing` while a primary is announced and replaced.
 pub(crate) use restarts::PRIMARY as RESTARTING_PRIMARY;
 
 /// Why a manifest that makes no sense is not accepted.

@@ -2,6 +2,7 @@
 
 mod certificates;
 mod layout;
+mod ledger;
 mod operator;
 mod orders;
 mod replicas;

@@ -160,6 +160,48 @@ async fn a_commit_whose_acknowledgement_was_lost_is_helped_on() -> Result<()> {
 }
 
 #[tokio::test]
+async fn a_replica_that_is_connected_and_acknowledges_nothing_costs_the_primary_no_connections()
+-> Result<()> {
+    let tls = Tls::new()?;
+    let (first, second) = pair(&tls).await?;
+    insert(&first, 1).await?;
+    has(&second, 1).await?;
+    let mut agent = first.agent().await?;
+    let mut sessions = async || -> Result<u64> {
+        let count = "SELECT COUNT(*) FROM information_schema.processlist \
+             WHERE user = 'remora_agent' AND id <> CONNECTION_ID()";
+        let count: Option<u64> = agent.query_first(count).await?;
+        count.context("a count")
+    };
+    second.signal("-STOP")?;
+    let mut app = app(&first).await?;
+    let commit = async {
+        app.query_drop("INSERT INTO shop.t VALUES (2)").await?;
+        Ok::<_, anyhow::Error>(())
+    };
+    let mut commit = std::pin::pin!(commit);
+    let mut most = 0;
+    for _ in 0..30 {
+        let early = tokio::time::timeout(Duration::from_secs(1), &mut commit).await;
+        ensure!(early.is_err(), "nobody acknowledged it: {early:?}");
+        most = sessions().await?.max(most);
+    }
+    // The watch, and one nudge.
+    ensure!(most == 2, "{most} sessions of the agent");
+    second.signal("-CONT")?;
+    tokio::time::timeout(Duration::from_secs(20), commit)
+        .await
+        .context("the commit still waits")??;
+    has(&second, 2).await?;
+    until("the nudge goes", async || {
+        let left = sessions().await?;
+        ensure!(left == 1, "{left} sessions of the agent");
+        Ok(())
+    })
+    .await
+}
+
+#[tokio::test]
 async fn a_replica_with_transactions_of_its_own_is_told_of_and_left_as_it_is() -> Result<()> {
     let tls = Tls::new()?;
     let (first, mut second) = pair(&tls).await?;

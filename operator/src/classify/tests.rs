@@ -350,10 +350,19 @@ fn a_pod_that_the_old_manifest_keeps_from_starting_is_replaced_first() {
         ..settled(&cluster)
     };
     seen.pods.get_mut(&at(1)).unwrap().ready = false;
+    let eviction = Action::Evict {
+        pod: "shop-1-0".to_owned(),
+    };
+    // It is said first, as of one that serves.
     let verdict = decide(&cluster, &seen);
-    assert!(verdict.actions.contains(&Action::Evict {
-        pod: "shop-1-0".to_owned()
-    }));
+    assert!(!verdict.actions.contains(&eviction));
+    assert_eq!(
+        condition(&verdict, ConditionType::Progressing).0,
+        "True RestartingPrimary"
+    );
+    cluster.status = Some(verdict.status);
+    let verdict = decide(&cluster, &seen);
+    assert!(verdict.actions.contains(&eviction));
     assert!(!verdict.actions.contains(&Action::Evict {
         pod: "shop-0-0".to_owned()
     }));

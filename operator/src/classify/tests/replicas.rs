@@ -302,6 +302,76 @@ fn a_primary_waits_for_its_replicas_and_a_first_replica_for_its_primary() {
     assert_eq!(evicted(&decide(&two, &seen)), ["shop-0-0"]);
 }
 
+/// A cluster of which only the primary of shard 0 is of the old manifest and does not serve, and
+/// what is seen of it.
+fn an_old_primary_that_does_not_serve(ready: bool) -> (ShardingCluster, Observations) {
+    let mut cluster = serving(2);
+    let old = settled(&cluster);
+    cluster.spec.mysql.config.clear();
+    let mut seen = settled(&cluster);
+    seen.pods.insert(id(0, 0), old.pods[&id(0, 0)].clone());
+    seen.pods.get_mut(&id(0, 0)).unwrap().ready = ready;
+    let primary = seen.agents.get_mut(&id(0, 0)).unwrap();
+    primary.bootstrapped = false;
+    "it takes no writes before 1 replicas follow it, and 0 do".clone_into(&mut primary.reason);
+    (cluster, seen)
+}
+
+/// Whom three rounds evict.
+fn evicted_by_and_by(mut cluster: ShardingCluster, seen: &Observations) -> Vec<String> {
+    let mut all = Vec::new();
+    for _ in 0..3 {
+        let verdict = decide(&cluster, seen);
+        all.extend(evicted(&verdict).into_iter().map(str::to_owned));
+        cluster.status = Some(verdict.status);
+    }
+    all
+}
+
+#[test]
+fn a_primary_that_does_not_serve_for_a_moment_keeps_its_pod_until_its_replica_is_back() {
+    let (cluster, mut seen) = an_old_primary_that_does_not_serve(true);
+    change(seen.agents.get_mut(&id(0, 1)), |_| ());
+    assert_eq!(evicted_by_and_by(cluster, &seen), [""; 0]);
+
+    // With its replica in place it is replaced: an old image may lack what its agent asks for.
+    let (cluster, seen) = an_old_primary_that_does_not_serve(true);
+    let announced = decide(&cluster, &seen);
+    assert_eq!(evicted(&announced), [""; 0]);
+    assert_eq!(
+        condition(&announced, ConditionType::Progressing),
+        (
+            "True RestartingPrimary".to_owned(),
+            "replacing pod shop-0-0, the primary of shard 0, which takes no writes meanwhile"
+                .to_owned()
+        )
+    );
+    assert_eq!(evicted_by_and_by(cluster, &seen), ["shop-0-0"; 2]);
+}
+
+#[test]
+fn a_primary_that_is_being_copied_is_not_replaced_even_when_its_pod_is_not_ready() {
+    let (cluster, mut seen) = an_old_primary_that_does_not_serve(false);
+    change(seen.agents.get_mut(&id(0, 1)), |replica| {
+        replica.cloning = true;
+    });
+    assert_eq!(evicted_by_and_by(cluster, &seen), [""; 0]);
+
+    let (cluster, mut seen) = an_old_primary_that_does_not_serve(false);
+    change(seen.agents.get_mut(&id(0, 1)), |_| ());
+    assert_eq!(evicted_by_and_by(cluster, &seen), ["shop-0-0"; 2]);
+}
+
+#[test]
+fn a_primary_that_has_to_wait_holds_up_no_other_that_ails() {
+    let (cluster, mut seen) = an_old_primary_that_does_not_serve(true);
+    change(seen.agents.get_mut(&id(0, 1)), |_| ());
+    let ailing = seen.pods.get_mut(&id(1, 0)).unwrap();
+    ailing.ready = false;
+    "old".clone_into(&mut ailing.pod_spec);
+    assert_eq!(evicted_by_and_by(cluster, &seen), ["shop-1-0"; 2]);
+}
+
 #[test]
 fn a_new_leader_believes_the_status_of_replicas_too() {
     let cluster = serving(3);
@@ -415,13 +485,20 @@ proptest! {
                     prop_assert!(!agent.is_some_and(errant));
                 }
             }
-            // A primary that serves goes only after the status has said so, and while all its
-            // replicas that were in place follow.
+            // A primary goes only after the status has said so, while no replica is copied from it,
+            // and, unless its pod is not ready, while all its replicas that were in place follow.
             for pod in evicted(&verdict) {
                 let gone = build::names(&cluster).instance_of_pod(pod).unwrap();
                 let shard = &verdict.status.shards[usize::from(gone.shard)];
-                if gone.is_primary() && shard.ready {
-                    prop_assert!(shard.ready_replicas + 1 >= shard.instances);
+                if gone.is_primary() {
+                    let in_place = shard.ready_replicas + 1 >= shard.instances;
+                    prop_assert!(in_place || !seen.pods[&gone].ready);
+                    let cloning = |ordinal: u8| {
+                        let agent = seen.agents.get(&id(gone.shard, ordinal));
+                        let replication = agent.and_then(|agent| agent.replication.as_ref());
+                        replication.is_some_and(|r| r.cloning && r.errant.is_empty())
+                    };
+                    prop_assert!(!(1..instances).any(cloning));
                     let said = before.conditions.iter().any(|condition| {
                         condition.reason == RESTARTING_PRIMARY && condition.message.contains(pod)
                     });

@@ -95,6 +95,7 @@ pub struct Agent {
     told: watch::Receiver<Option<Arc<Told>>>,
     health: watch::Sender<Option<AgentHealth>>,
     certificates: ServerCertificates,
+    waits: Watch,
 }
 
 impl Agent {
@@ -111,6 +112,7 @@ impl Agent {
             told,
             health,
             certificates: ServerCertificates::new(None, watch::Sender::new(None)),
+            waits: Watch::default(),
         }
     }
 
@@ -222,7 +224,7 @@ impl Agent {
     /// Returns when mysqld is gone, or when there are other orders.
     async fn watch_pulse(&mut self, backend: &mut Backend, orders: &AgentOrders) {
         let wanted = source::acknowledgements(orders.replication.as_ref());
-        let mut waits = Watch::default();
+        self.waits.begin();
         self.certificates.forget();
         loop {
             let followed = self.certificates.follow(backend);
@@ -242,9 +244,10 @@ impl Agent {
                     return;
                 }
             }
+            let (waits, socket) = (&mut self.waits, &self.socket);
             let look = async {
                 match apply::own_account(orders) {
-                    Ok(own) if wanted > 0 => waits.look(backend, &self.socket, own, wanted).await,
+                    Ok(own) if wanted > 0 => waits.look(backend, socket, own, wanted).await,
                     _ => ping(backend).await,
                 }
             };

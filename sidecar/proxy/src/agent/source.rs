@@ -1,9 +1,10 @@
 //! The primary's side of replication: when it takes writes, and what a commit waits for.
 
-use std::path::Path;
-use std::time::Duration;
+use std::collections::BTreeSet;
+use std::path::{Path, PathBuf};
 
 use remora_discovery::{Account, Part, ReplicationOrder};
+use tokio::task::JoinHandle;
 
 use super::sql::{ask, run, text};
 use super::{AgentError, apply::AGENT, socket};
@@ -13,8 +14,11 @@ use crate::backend::Backend;
 const STUCK: u32 = 3;
 /// So many, while a replica waits for its copy: the copy waits for those commits too.
 const DEADLOCKED: u32 = 8;
-/// How long the nudge may wait itself.
-const NUDGE_PATIENCE: Duration = Duration::from_secs(3);
+/// So many nudges may hang at most, those of an agent before this one included: each holds the
+/// lock of a name of its own.
+const NUDGES: u8 = 4;
+/// MySQL's number for a lock that was waited for too long.
+const LOCK_WAIT_TIMEOUT: u16 = 1205;
 
 /// What the primary waits for, of an order.
 pub(super) fn acknowledgements(order: Option<&ReplicationOrder>) -> u8 {
@@ -132,13 +136,29 @@ enum Help {
     Restart,
 }
 
+/// A commit of the agent's own, under way. It waits for an acknowledgement as all do, and its
+/// connection is kept until it has it: a session that waits does so whoever hangs up, so another
+/// in its place would be one more.
+#[derive(Debug)]
+struct Nudge {
+    task: JoinHandle<()>,
+    /// The connections of replicas that it was to be acknowledged by.
+    links: BTreeSet<String>,
+}
+
 /// Watches commits that wait.
 #[derive(Debug, Default)]
 pub(super) struct Watch {
     looks: u32,
+    nudge: Option<Nudge>,
 }
 
 impl Watch {
+    /// Counts looks anew. A nudge under way stays known.
+    pub(super) fn begin(&mut self) {
+        self.looks = 0;
+    }
+
     /// Looks once, and helps.
     ///
     /// # Errors
@@ -162,10 +182,14 @@ impl Watch {
         match help(self.looks, waits, wanted, copies) {
             Help::None => Ok(()),
             Help::Nudge => {
-                tracing::warn!("Commits wait though replicas are connected: committing another");
-                let nudge = nudge(path, own);
-                // It waits for an acknowledgement as they do: if none comes, it is of no use.
-                drop(tokio::time::timeout(NUDGE_PATIENCE, nudge).await);
+                let links = links(backend).await?;
+                if may_nudge(self.under_way(), &links) {
+                    tracing::warn!(
+                        "Commits wait though replicas are connected: committing another"
+                    );
+                    let task = tokio::spawn(nudge(path.to_owned(), own.clone()));
+                    self.nudge = Some(Nudge { task, links });
+                }
                 Ok(())
             }
             Help::Restart => {
@@ -174,6 +198,25 @@ impl Watch {
             }
         }
     }
+
+    /// Whose acknowledgement a nudge waits for.
+    fn under_way(&self) -> Option<&BTreeSet<String>> {
+        let nudge = self.nudge.as_ref()?;
+        (!nudge.task.is_finished()).then_some(&nudge.links)
+    }
+}
+
+/// Whether another nudge can do what the one under way, which was sent to its replicas, cannot: a
+/// replica that has connected since may have been cut off before it acknowledged that one too.
+fn may_nudge(under_way: Option<&BTreeSet<String>>, links: &BTreeSet<String>) -> bool {
+    under_way.is_none_or(|sent| !links.is_subset(sent))
+}
+
+/// The connections by which replicas receive what is committed.
+async fn links(backend: &mut Backend) -> Result<BTreeSet<String>, AgentError> {
+    let list = "SELECT id FROM information_schema.processlist WHERE command LIKE 'Binlog Dump%'";
+    let links = ask(backend, "looking for replicas", list).await?;
+    Ok(links.iter().map(|row| text(row, 0)).collect())
 }
 
 fn help(looks: u32, waits: Waits, wanted: u8, copies: u32) -> Help {
@@ -194,12 +237,32 @@ async fn copies(backend: &mut Backend) -> Result<u32, AgentError> {
     Ok(count.unwrap_or(0))
 }
 
-/// A transaction that changes nothing. On a connection of its own, which may hang.
-async fn nudge(path: &Path, own: &Account) -> Result<(), AgentError> {
+/// A transaction that changes nothing, on a connection of its own, which may hang.
+async fn nudge(path: PathBuf, own: Account) {
+    if let Err(error) = commit_nothing(&path, &own).await {
+        tracing::warn!(%error, "The commit that was to help others failed");
+    }
+}
+
+async fn commit_nothing(path: &Path, own: &Account) -> Result<(), AgentError> {
     let mut backend = socket::log_in(path, AGENT, &own.password)
         .await
         .map_err(socket::failure)?;
-    run(&mut backend, "a nudge", "DROP TABLE IF EXISTS remora.nudge").await
+    let patience = "SET SESSION lock_wait_timeout = 1";
+    run(&mut backend, "SET lock_wait_timeout", patience).await?;
+    for number in 0..NUDGES {
+        let sql = format!("DROP TABLE IF EXISTS remora.nudge_{number}");
+        match run(&mut backend, "a nudge", &sql).await {
+            // Another hangs with it.
+            Err(AgentError::Refused { error, .. }) if error.code == LOCK_WAIT_TIMEOUT => {}
+            ended => {
+                backend.quit().await;
+                return ended;
+            }
+        }
+    }
+    backend.quit().await;
+    Ok(())
 }
 
 #[cfg(test)]
@@ -228,5 +291,37 @@ mod tests {
         assert_eq!(help(DEADLOCKED, waits(0), 1, 2), Help::Restart);
         // Another replica's copy is none of these commits' business: they will be acknowledged.
         assert_ne!(help(DEADLOCKED + 1, waits(1), 1, 2), Help::Restart);
+    }
+
+    #[test]
+    fn a_nudge_that_hangs_is_followed_by_another_only_once_a_replica_has_connected_anew() {
+        let links = |ids: &[&str]| ids.iter().map(|id| (*id).to_owned()).collect();
+        let one: BTreeSet<String> = links(&["8"]);
+        assert!(may_nudge(None, &one));
+        assert!(!may_nudge(Some(&one), &one));
+        assert!(!may_nudge(Some(&links(&["8", "9"])), &one), "one went");
+        assert!(may_nudge(Some(&one), &links(&["11"])), "it came back");
+        assert!(may_nudge(Some(&one), &links(&["8", "11"])), "another came");
+    }
+
+    #[tokio::test]
+    async fn a_nudge_that_came_back_stands_in_nobodys_way() {
+        let of = |task| Watch {
+            looks: STUCK,
+            nudge: Some(Nudge {
+                task,
+                links: BTreeSet::from(["8".to_owned()]),
+            }),
+        };
+        let mut hangs = of(tokio::spawn(std::future::pending()));
+        hangs.begin();
+        assert!(hangs.under_way().is_some(), "also under other orders");
+        let mut ended = of(tokio::spawn(async {}));
+        while !ended.nudge.as_ref().unwrap().task.is_finished() {
+            tokio::task::yield_now().await;
+        }
+        assert!(ended.under_way().is_none());
+        ended.begin();
+        assert_eq!(ended.looks, 0);
     }
 }
