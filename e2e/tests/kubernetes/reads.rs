@@ -92,8 +92,14 @@ fn by_weight(cluster: &Kubernetes, _: &Images) -> Result<()> {
 fn over_shards(cluster: &Kubernetes, _: &Images) -> Result<()> {
     let mut app = application(cluster)?;
     let ids = an_id_of_each_shard(&mut app)?;
-    let prepared = |shard| logged(cluster, &shard_pod(shard), "XA PREPARE");
-    let before = [prepared(0)?, prepared(1)?];
+    // The shard that it met first decides, and the other has prepared before.
+    let steps = || -> Result<[usize; 2]> {
+        Ok([
+            logged(cluster, &shard_pod(0), "CALL remora.decide(")?,
+            logged(cluster, &shard_pod(1), "XA PREPARE")?,
+        ])
+    };
+    let before = steps()?;
     let sum = |app: &mut PodMysql| {
         let [first, second] = ids;
         app.value(&format!(
@@ -127,10 +133,10 @@ fn over_shards(cluster: &Kubernetes, _: &Images) -> Result<()> {
     let mut other = application(cluster)?;
     let seen = other.value(&format!("/* remora: primary */ {of_first}"))?;
     ensure!(seen != amount, "another session sees {seen}");
-    let after = [prepared(0)?, prepared(1)?];
+    let after = steps()?;
     ensure!(
         after[0] > before[0] && after[1] > before[1],
-        "prepared on the shards: {before:?}, then {after:?}"
+        "decided and prepared: {before:?}, then {after:?}"
     );
     Ok(())
 }
