@@ -37,8 +37,8 @@ impl Outcome {
 }
 
 impl Options {
-    /// Lets half of the clients log in anew for each transaction, and the others stay; tells
-    /// `say` each second what came of it, for ever.
+    /// Lets half of the clients log in anew for each visit, and the others stay; half of each only
+    /// read, so that replicas may answer them. Tells `say` each second what came of it, for ever.
     ///
     /// # Errors
     /// Never: what goes wrong is counted.
@@ -66,7 +66,7 @@ impl Options {
 async fn client(options: Options, number: usize, outcome: &Mutex<Outcome>) {
     let mut kept = None::<Conn>;
     loop {
-        let result = visit(&options, &mut kept).await;
+        let result = visit(&options, &mut kept, number % 4 >= 2).await;
         if (result.is_err() || number.is_multiple_of(2))
             && let Some(connection) = kept.take()
         {
@@ -81,13 +81,31 @@ async fn client(options: Options, number: usize, outcome: &Mutex<Outcome>) {
     }
 }
 
-/// A payment is made, and all of them are counted.
-async fn visit(options: &Options, kept: &mut Option<Conn>) -> Result<()> {
+/// A payment is made, and all of them are counted; or nothing is made, and orders are looked up
+/// beside.
+async fn visit(options: &Options, kept: &mut Option<Conn>, reads: bool) -> Result<()> {
     let connection = match kept {
         Some(connection) => connection,
         None => kept.insert(options.connect().await?),
     };
     let order = rand::rng().random_range(1..i64::MAX);
+    if reads {
+        let none: Option<u64> = connection
+            .exec_first("SELECT order_id FROM payment WHERE order_id = ?", (-order,))
+            .await?;
+        ensure!(none.is_none(), "payment of order {none:?}");
+        let _found: Vec<u64> = connection
+            .exec(
+                "SELECT id FROM pressure_test WHERE mobile_cipher = ?",
+                ("555",),
+            )
+            .await?;
+        let all: Option<u64> = connection
+            .query_first("SELECT COUNT(*) FROM payment")
+            .await?;
+        ensure!(all.is_some(), "no count");
+        return Ok(());
+    }
     let mut transaction = connection.start_transaction(TxOpts::default()).await?;
     transaction
         .exec_drop(

@@ -4,6 +4,7 @@ use anyhow::{Result, ensure};
 use remora_e2e::kubernetes::{Images, Kubernetes, SYSTEM};
 
 use crate::journey::Journey;
+use crate::private;
 use crate::shop::{AVAILABLE, NAMESPACE, app_is_ready, application, apply, kubectl};
 use crate::upgrades::{servers, twice};
 
@@ -17,6 +18,7 @@ pub(crate) fn steps(journey: &mut Journey) {
         uninstalled_leaves,
     );
     journey.step("deleting_a_cluster_keeps_volumes_and_secrets", deleted);
+    private::last_steps(journey);
     journey.step("the_same_manifest_applied_again_serves_the_old_rows", again);
     journey.step(
         "upgrading_twice_with_helm_3_under_load_restarts_no_server",

@@ -8,6 +8,8 @@ mod install;
 mod journey;
 mod leaving;
 mod node;
+mod private;
+mod reads;
 mod replicas;
 mod rows;
 mod shop;
@@ -16,6 +18,7 @@ mod survival;
 mod trust;
 mod upgrades;
 mod visitors;
+mod volumes;
 
 use std::process::ExitCode;
 
@@ -37,7 +40,9 @@ fn main() -> ExitCode {
     node::steps(&mut journey);
     install::steps(&mut journey);
     rows::steps(&mut journey);
+    reads::steps(&mut journey);
     replicas::steps(&mut journey);
+    private::steps(&mut journey);
     access::steps(&mut journey);
     survival::steps(&mut journey);
     trust::steps(&mut journey);

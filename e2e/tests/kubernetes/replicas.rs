@@ -6,15 +6,21 @@ use anyhow::{Context as _, Result, ensure};
 use remora_e2e::kubernetes::{Images, Kubernetes};
 
 use crate::journey::Journey;
-use crate::shop::{AVAILABLE, NAMESPACE, application, kubectl, shard_pod};
+use crate::shop::{AVAILABLE, NAMESPACE, application, kubectl, process_start, shard_pod};
+use crate::visitors::{By, Visitors};
+use crate::volumes::logged;
 
 const COUNT: &str = "SELECT COUNT(*) FROM pressure_test";
 
 pub(crate) fn steps(journey: &mut Journey) {
     journey.step("each_shard_has_a_replica_that_follows", follow);
     journey.step(
-        "a_replica_killed_under_writes_is_not_noticed",
+        "a_replica_killed_under_load_is_not_noticed",
         killed_under_load,
+    );
+    journey.step(
+        "a_replica_frozen_under_load_is_not_noticed",
+        frozen_under_load,
     );
     journey.step("a_replica_without_its_volume_is_copied_anew", copied_anew);
     journey.step(
@@ -47,8 +53,53 @@ fn follow(cluster: &Kubernetes, _: &Images) -> Result<()> {
     Ok(())
 }
 
-/// A replica dies under writes. They go on: what commits wait for is lowered first.
-fn killed_under_load(cluster: &Kubernetes, _: &Images) -> Result<()> {
+/// What the visitors ask, as a replica sees it.
+const ASKED: &str = "payment";
+
+/// Readers and writers who read this replica before anything happens to it.
+fn readers<'a>(cluster: &'a Kubernetes, images: &Images, replica: &str) -> Result<Visitors<'a>> {
+    let before = logged(cluster, replica, ASKED)?;
+    let visitors = Visitors::come(cluster, images, By::Sidecar)?;
+    let get = Instant::now() + Duration::from_secs(20);
+    while logged(cluster, replica, ASKED)? < before + 20 {
+        ensure!(Instant::now() < get, "nobody reads {replica}");
+        std::thread::sleep(Duration::from_millis(500));
+    }
+    Ok(visitors)
+}
+
+/// mysqld of a replica is stopped for a while: its connections stay, and nothing answers.
+fn frozen_under_load(cluster: &Kubernetes, images: &Images) -> Result<()> {
+    let replica = "shop-1-1";
+    let visitors = readers(cluster, images, replica)?;
+    let before = process_start(cluster, replica, "mysqld")?;
+    let (seen, _) = visitors.seen()?;
+    let signal = |name: &str| {
+        let script = format!(
+            "for p in /proc/[0-9]*; do [ \"$(cat $p/comm 2>/dev/null)\" = mysqld ] && kill -{name} ${{p#/proc/}}; done; true"
+        );
+        let shell = ["exec", replica, "-c", "mysql", "--", "sh", "-c", &script];
+        kubectl(cluster, &shell).map(drop)
+    };
+    signal("STOP")?;
+    std::thread::sleep(FROZEN);
+    let frozen = visitors.were_not_disturbed(seen);
+    signal("CONT")?;
+    frozen?;
+    all_follow(cluster, AVAILABLE)?;
+    visitors.were_not_disturbed(seen)?;
+    let after = process_start(cluster, replica, "mysqld")?;
+    ensure!(before == after, "mysqld started again: it was not frozen");
+    Ok(())
+}
+
+/// Longer than it takes until nothing waits for it any more.
+const FROZEN: Duration = Duration::from_secs(10);
+
+/// A replica dies under reads and writes. They go on: what commits wait for is lowered first.
+fn killed_under_load(cluster: &Kubernetes, images: &Images) -> Result<()> {
+    let visitors = readers(cluster, images, "shop-0-1")?;
+    let (seen, _) = visitors.seen()?;
     let mut app = application(cluster)?;
     let kill = ["delete", "pod", "shop-0-1", "--grace-period=0", "--force"];
     kubectl(cluster, &kill)?;
@@ -74,7 +125,8 @@ fn killed_under_load(cluster: &Kubernetes, _: &Images) -> Result<()> {
     let count = app.value(load)?;
     ensure!(count == written.to_string(), "{count} rows of {written}");
     app.run("DELETE FROM pressure_test WHERE user_code = 'load'")?;
-    all_follow(cluster, AVAILABLE)
+    all_follow(cluster, AVAILABLE)?;
+    visitors.were_not_disturbed(seen)
 }
 
 /// To one instance a shard and back.

@@ -18,11 +18,11 @@ pub(crate) fn kubectl(cluster: &Kubernetes, arguments: &[&str]) -> Result<String
     cluster.kubectl(&[&["-n", NAMESPACE], arguments].concat())
 }
 
-/// The example's cluster, with a replica in each shard.
+/// The example's cluster, whose servers log each statement that they get.
 pub(crate) fn manifest() -> Result<String> {
-    let (example, shards) = (example("shop.yaml")?, "  shards: 2\n");
-    ensure!(example.contains(shards), "the example has no `{shards}`");
-    Ok(example.replace(shards, "  shards: 2\n  instancesPerShard: 2\n"))
+    let (example, config) = (example("shop.yaml")?, "    config:\n");
+    ensure!(example.contains(config), "the example has no `{config}`");
+    Ok(example.replace(config, "    config:\n      general_log: 1\n"))
 }
 
 /// Applies an example in the shop's namespace.

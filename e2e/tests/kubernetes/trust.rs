@@ -206,6 +206,29 @@ const ROWS: usize = 20;
 /// Not the node's own loopback, on which containerd passes on what `kubectl port-forward` brings.
 const BETWEEN_PODS: &str = "tcp and src net 198.18.0.0/16 and dst net 198.18.0.0/16";
 
+/// How many packets with content the capture has of what a primary sends to its replica; an error
+/// if none, since the rows cannot have come there then.
+fn replication_packets(cluster: &Kubernetes, shard: usize) -> Result<usize> {
+    let address = |instance: usize| {
+        let pod = format!("shop-{shard}-{instance}");
+        kubectl(
+            cluster,
+            &["get", "pod", &pod, "-o", "jsonpath={.status.podIP}"],
+        )
+    };
+    let (primary, replica) = (address(0)?, address(1)?);
+    let of = format!("src host {primary} and src port 3307 and dst host {replica} and greater 200");
+    let read = ["-r", "/node/capture", "-nn", &of];
+    let output = cluster.inside("tcpdump")?.args(read).output()?;
+    let packets = String::from_utf8_lossy(&output.stdout).lines().count();
+    ensure!(
+        packets >= ROWS,
+        "{packets} packets from {primary} to {replica}: {}",
+        String::from_utf8_lossy(&output.stderr)
+    );
+    Ok(packets)
+}
+
 fn wire_is_private(cluster: &Kubernetes, _: &Images) -> Result<()> {
     let mark = format!("private-{:x}", std::process::id());
     let control = format!("control-{:x}", std::process::id());
@@ -267,6 +290,10 @@ fn wire_is_private(cluster: &Kubernetes, _: &Images) -> Result<()> {
     tcpdump.kill()?;
     tcpdump.wait()?;
     watched?;
+    let replicated: usize = (0..2)
+        .map(|shard| replication_packets(cluster, shard))
+        .sum::<Result<usize>>()?;
+    println!("          {replicated} packets of replication");
     let seen = fs::read(&capture).context("the capture")?;
     fs::remove_file(&capture)?;
     let holds = |text: &str| {

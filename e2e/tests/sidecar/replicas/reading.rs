@@ -35,6 +35,14 @@ async fn reads_go_to_replicas_by_weight_and_writes_to_the_primary() -> Result<()
 
     // What is no plain read is the primary's.
     let primary = bed.cluster.shards[0].primary.port();
+    let hinted = "/* remora: replica */ SELECT where_am_i() FROM ticket WHERE id = 7";
+    for _ in 0..60 {
+        let port: Option<u16> = connection.query_first(hinted).await?;
+        ensure!(
+            port.is_some_and(|port| port != primary),
+            "{port:?}: {hinted}"
+        );
+    }
     for sql in [
         "SELECT where_am_i() FROM ticket WHERE id = 7 FOR UPDATE",
         "SELECT where_am_i() FROM ticket WHERE id = 7 LOCK IN SHARE MODE",

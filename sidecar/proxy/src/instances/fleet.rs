@@ -72,16 +72,18 @@ impl Fleet {
     }
 
     /// The replica for a read; `None`: the primary is to answer it. `needed` is what the answer
-    /// must be made from at least, `tried` are those that failed at it.
+    /// must be made from at least, `tried` are those that failed at it. `primary_too`: the primary
+    /// has its share.
     pub(crate) fn replica(
         &self,
         policy: &Policy,
         now: Instant,
         needed: Option<&GtidSet>,
         tried: &[Arc<Server>],
+        primary_too: bool,
     ) -> Option<&Member> {
         let usable = |member: &Member| match member.instance.role {
-            Role::Primary => tried.is_empty() && member.server.is_trusted(),
+            Role::Primary => primary_too && member.server.is_trusted(),
             Role::Replica => {
                 member.server.is_fresh(now, policy.max_lag)
                     && member.server.is_trusted()

@@ -22,6 +22,8 @@ pub(crate) enum Reading {
     Replica,
     /// On a replica that is not too far behind.
     AnyReplica,
+    /// The same, and a comment asks for it: the primary has no share in it.
+    ByHint,
 }
 
 impl Session {
@@ -40,7 +42,8 @@ impl Session {
         }
         match (hint, policy.consistency) {
             (ReadHint::Primary, _) | (ReadHint::None, Consistency::Strong) => Reading::Primary,
-            (ReadHint::Replica, _) | (ReadHint::None, Consistency::Eventual) => Reading::AnyReplica,
+            (ReadHint::Replica, _) => Reading::ByHint,
+            (ReadHint::None, Consistency::Eventual) => Reading::AnyReplica,
             // Nobody knows what it writes: it tracks other GTIDs than these, or none.
             (ReadHint::None, Consistency::Session) if self.client.has_own_gtids() => {
                 Reading::Primary
@@ -61,14 +64,15 @@ impl Session {
         let fleet = world.fleets.get(shard)?;
         let needed = match reading {
             Reading::Primary => return None,
-            Reading::AnyReplica => None,
+            Reading::AnyReplica | Reading::ByHint => None,
             Reading::Replica => match self.backends.mark(shard) {
                 Mark::Nothing => None,
                 Mark::Gtids(gtids) => Some(gtids),
                 Mark::Unknown => return None,
             },
         };
-        let chosen = fleet.replica(policy, Instant::now(), needed, tried);
+        let primary_too = reading != Reading::ByHint && tried.is_empty();
+        let chosen = fleet.replica(policy, Instant::now(), needed, tried, primary_too);
         let settled = needed.is_some_and(|gtids| fleet.all_have(gtids));
         if settled {
             self.backends.settle(shard);
