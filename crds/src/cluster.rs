@@ -26,7 +26,7 @@ pub use reads::{Balancing, Consistency, Reads};
 pub use replication::{Durability, Replication};
 pub use resilience::{CircuitBreaker, Resilience, RetryBudget};
 pub use sidecar::Sidecar;
-pub use status::{ConditionType, Images, ShardData, ShardStatus, ShardingClusterStatus};
+pub use status::{ConditionType, Images, KnownKey, ShardData, ShardStatus, ShardingClusterStatus};
 pub use table::{Algorithm, GeneratedKey, GeneratedKeyKind, HashAlgorithm, Sharding, Table};
 pub use transactions::{CrossShard, Transactions};
 

@@ -24,7 +24,8 @@ pub struct Topology {
     /// The sidecar's own account (health, sequences); the first user where absent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub system: Option<Credentials>,
-    /// Keys of encrypted columns, each in one or more versions: the highest encrypts.
+    /// Keys of encrypted columns, each in one or more versions: the highest that is not
+    /// settling encrypts.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub keys: Vec<ColumnKey>,
 }
@@ -39,6 +40,9 @@ pub struct ColumnKey {
     pub version: u32,
     /// 32 bytes in base64.
     pub key: String,
+    /// Whether other sidecars may still lack it: then it opens, and one before it seals.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub settling: bool,
 }
 
 impl std::fmt::Debug for ColumnKey {

@@ -135,6 +135,7 @@ fn key_out(key: &ColumnKey) -> proto::ColumnKey {
         name: key.name.clone(),
         version: key.version,
         key: key.key.clone(),
+        settling: key.settling,
     }
 }
 
@@ -207,6 +208,7 @@ fn key_in(key: proto::ColumnKey) -> ColumnKey {
     ColumnKey {
         name: key.name,
         version: key.version,
+        settling: key.settling,
         key: key.key,
     }
 }
@@ -282,6 +284,7 @@ pub(crate) mod tests {
                     name: "mobile".to_owned(),
                     version: 1,
                     key: "secret-key".to_owned(),
+                    settling: true,
                 }],
             },
             backend_ca: Some("PEM".to_owned()),

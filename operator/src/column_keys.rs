@@ -1,63 +1,193 @@
-//! Keys of encrypted columns: read from the Secrets that the manifest names, made where a Secret
-//! is not there.
+//! Keys of encrypted columns: read from the Secrets that the manifest names, made where a new
+//! cluster's Secret is not there.
 //!
-//! A Secret that is there is never written: a key that was lost must not be replaced by another,
-//! with which nothing opens.
+//! With another key lookups would find nothing, without an error. So a Secret that is there is
+//! never written, one that is gone is not made again, and a version of a key is handed out once
+//! the status holds a check of it, with which it is compared ever after: see [`known`].
+
+mod known;
 
 use std::collections::BTreeMap;
 
 use base64::Engine as _;
 use base64::prelude::BASE64_STANDARD;
-use k8s_openapi::api::core::v1::Secret;
+use k8s_openapi::api::core::v1::{PersistentVolumeClaim, Secret};
+use k8s_openapi::jiff::Timestamp;
+use kube::Client;
 use kube::api::{Api, PostParams};
 use rand::RngCore;
-use remora_crds::{ColumnKey, EncryptionKey, ShardingClusterSpec};
+use remora_cipher::KeyMaterial;
+use remora_crds::{ColumnKey, EncryptionKey, ShardData, ShardingCluster, ShardingClusterSpec};
 use zeroize::Zeroizing;
 
 use crate::build;
 use crate::names::Names;
+use crate::observe;
 use crate::secrets::{SecretError, failed, fetch};
+
+pub(crate) use known::known;
 
 /// The bytes of a key.
 const BYTES: usize = 32;
 
-/// Reads all keys; `None` if the leader has yet to make a Secret.
+/// Reads the keys that may be handed out; `None` if the leader has yet to make or to note some.
 pub(crate) async fn read(
     secrets: &Api<Secret>,
-    spec: &ShardingClusterSpec,
+    cluster: &ShardingCluster,
+    now: Timestamp,
 ) -> Result<Option<Vec<ColumnKey>>, SecretError> {
+    let known = known::of(cluster);
     let mut found = Vec::new();
-    for (name, keys) in by_secret(spec) {
+    for (name, keys) in by_secret(&cluster.spec) {
         let Some(secret) = fetch(secrets, name).await? else {
-            return Ok(None);
+            return match keys.iter().find(|key| known::holds(known, &key.name)) {
+                Some(key) => Err(gone(name, key)),
+                None => Ok(None),
+            };
         };
         for key in keys {
-            found.append(&mut versions(&secret, name, key)?);
+            found.append(&mut checked(&secret, name, key, cluster)?);
         }
     }
-    Ok(Some(found))
+    Ok(known::handed_out(found, known, now))
 }
 
-/// Reads all keys, and makes the Secrets that are not there.
+/// Reads all keys, and makes the Secrets that are not there while there can be no rows.
 pub(crate) async fn ensure(
+    client: &Client,
     secrets: &Api<Secret>,
     names: &Names,
-    spec: &ShardingClusterSpec,
+    cluster: &ShardingCluster,
 ) -> Result<Vec<ColumnKey>, SecretError> {
-    for (name, keys) in by_secret(spec) {
-        if fetch(secrets, name).await?.is_some() {
-            continue;
-        }
-        let made = keys.iter().map(|key| (format!("{}.1", key.name), random()));
-        let secret = build::keys_secret(names, name.to_owned(), made.collect());
-        // Created, never applied: who is slower reads what the other made.
-        match secrets.create(&PostParams::default(), &secret).await {
-            Ok(_) => tracing::info!(secret = name, "made the keys of encrypted columns"),
-            Err(kube::Error::Api(status)) if status.code == 409 => {}
-            Err(error) => return Err(failed(name, error)),
+    let mut found = Vec::new();
+    for (name, keys) in by_secret(&cluster.spec) {
+        let secret = match fetch(secrets, name).await? {
+            Some(secret) => secret,
+            None => {
+                let used = keys
+                    .iter()
+                    .find(|key| known::holds(known::of(cluster), &key.name));
+                if let Some(key) = used {
+                    return Err(gone(name, key));
+                }
+                if let Some(key) = keys.first()
+                    && may_hold_rows(client, names, cluster).await?
+                {
+                    return Err(not_made(name, key));
+                }
+                make(secrets, names, name, &keys).await?
+            }
+        };
+        for key in keys {
+            found.append(&mut checked(&secret, name, key, cluster)?);
         }
     }
-    Ok(read(secrets, spec).await?.unwrap_or_default())
+    Ok(found)
+}
+
+/// Created, never applied: who is slower reads what the other made.
+async fn make(
+    secrets: &Api<Secret>,
+    names: &Names,
+    name: &str,
+    keys: &[&EncryptionKey],
+) -> Result<Secret, SecretError> {
+    let made = keys.iter().map(|key| (format!("{}.1", key.name), random()));
+    let secret = build::keys_secret(names, name.to_owned(), made.collect());
+    match secrets.create(&PostParams::default(), &secret).await {
+        Ok(_) => tracing::info!(secret = name, "made the keys of encrypted columns"),
+        Err(kube::Error::Api(status)) if status.code == 409 => {}
+        Err(error) => return Err(failed(name, error)),
+    }
+    let made = fetch(secrets, name).await?;
+    // Somebody deleted it at once; the next round looks again.
+    Ok(made.unwrap_or_default())
+}
+
+/// Whether rows may have been sealed already. A status that was lost, as in a namespace that was
+/// restored, knows nothing of them; their volumes do.
+async fn may_hold_rows(
+    client: &Client,
+    names: &Names,
+    cluster: &ShardingCluster,
+) -> Result<bool, SecretError> {
+    let status = cluster.status.as_ref();
+    let shards = status.map(|it| &it.shards[..]).unwrap_or_default();
+    let held = |data| data == ShardData::Held;
+    if shards
+        .iter()
+        .any(|it| held(it.data) || !it.primary.is_empty())
+    {
+        return Ok(true);
+    }
+    let all = shards.len() == usize::from(cluster.spec.shards);
+    if all && shards.iter().all(|it| it.data == ShardData::Empty) {
+        return Ok(false);
+    }
+    let volumes = observe::list::<PersistentVolumeClaim>(client, names).await;
+    match volumes {
+        Ok(volumes) => Ok(!volumes.is_empty()),
+        Err(source) => Err(SecretError::Volumes {
+            source: Box::new(source),
+        }),
+    }
+}
+
+fn path(key: &EncryptionKey) -> String {
+    format!("spec.encryption.keys[{}].secretRef", key.name)
+}
+
+fn refused(name: &str, key: &EncryptionKey, reason: String) -> SecretError {
+    SecretError::Key {
+        path: path(key),
+        name: name.to_owned(),
+        reason,
+    }
+}
+
+fn gone(name: &str, key: &EncryptionKey) -> SecretError {
+    let reason = format!(
+        "it is gone, and values may be sealed with {}.1 of it; restore the Secret from a copy",
+        key.name
+    );
+    refused(name, key, reason)
+}
+
+fn not_made(name: &str, key: &EncryptionKey) -> SecretError {
+    let reason = format!(
+        "it does not exist, and is made only for a new cluster, since this one may hold rows; \
+         restore it if there are values that were sealed with it, else create it (kubectl create \
+         secret generic {name} --from-literal={}.1=\"$(openssl rand -base64 32)\")",
+        key.name
+    );
+    refused(name, key, reason)
+}
+
+/// A key of a Secret, if it is none but the one that is known.
+fn checked(
+    secret: &Secret,
+    name: &str,
+    key: &EncryptionKey,
+    cluster: &ShardingCluster,
+) -> Result<Vec<ColumnKey>, SecretError> {
+    let known = known::of(cluster);
+    let found = match versions(secret, name, key) {
+        Err(SecretError::Missing { .. }) if known::holds(known, &key.name) => {
+            return Err(gone(name, key));
+        }
+        other => other?,
+    };
+    match known::other(&found, known) {
+        None => Ok(found),
+        Some(other) => {
+            let reason = format!(
+                "{}.{} is another key than before, with which nothing is found and nothing opens; \
+                 restore the one from before",
+                key.name, other.version
+            );
+            Err(refused(name, key, reason))
+        }
+    }
 }
 
 /// The manifest's keys by the Secret that holds them.
@@ -75,12 +205,7 @@ fn versions(
     name: &str,
     key: &EncryptionKey,
 ) -> Result<Vec<ColumnKey>, SecretError> {
-    let path = || format!("spec.encryption.keys[{}].secretRef", key.name);
-    let refused = |reason: String| SecretError::Key {
-        path: path(),
-        name: name.to_owned(),
-        reason,
-    };
+    let refused = |reason: String| refused(name, key, reason);
     let mut found = Vec::new();
     for (entry, value) in secret.data.iter().flatten() {
         let Some(version) = entry
@@ -96,7 +221,7 @@ fn versions(
                 key.name
             )));
         };
-        let Some(bytes) = decoded(&value.0) else {
+        let Ok(material) = KeyMaterial::from_secret(&value.0) else {
             return Err(refused(format!(
                 "{entry} is not 32 bytes, raw or in base64 (openssl rand -base64 32)"
             )));
@@ -104,28 +229,19 @@ fn versions(
         found.push(ColumnKey {
             name: key.name.clone(),
             version,
-            key: BASE64_STANDARD.encode(&*bytes),
+            key: material.to_base64().to_string(),
+            settling: false,
         });
     }
     if !found.iter().any(|it| it.version == 1) {
         return Err(SecretError::Missing {
-            path: path(),
+            path: path(key),
             name: name.to_owned(),
             key: format!("{}.1", key.name),
         });
     }
     found.sort_by_key(|it| it.version);
     Ok(found)
-}
-
-/// What a Secret holds is 32 bytes, or base64 of them with or without a line break.
-fn decoded(value: &[u8]) -> Option<Zeroizing<Vec<u8>>> {
-    if value.len() == BYTES {
-        return Some(Zeroizing::new(value.to_vec()));
-    }
-    let decoded = BASE64_STANDARD.decode(value.trim_ascii()).ok()?;
-    let decoded = Zeroizing::new(decoded);
-    (decoded.len() == BYTES).then_some(decoded)
 }
 
 fn random() -> String {
@@ -198,7 +314,7 @@ mod tests {
 
     #[test]
     fn a_made_key_is_one() {
-        assert_eq!(decoded(random().as_bytes()).unwrap().len(), 32);
+        assert!(KeyMaterial::from_secret(random().as_bytes()).is_ok());
         assert_ne!(random(), random());
     }
 }

@@ -99,7 +99,11 @@ pub async fn observe(
     })
 }
 
-async fn list<K>(client: &Client, names: &Names) -> kube::Result<Vec<ObjectMeta>>
+/// Metadata of the cluster's objects of one kind.
+///
+/// # Errors
+/// Those of the apiserver.
+pub(crate) async fn list<K>(client: &Client, names: &Names) -> kube::Result<Vec<ObjectMeta>>
 where
     K: kube::Resource<Scope = k8s_openapi::NamespaceResourceScope, DynamicType = ()>
         + Clone

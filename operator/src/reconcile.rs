@@ -20,6 +20,7 @@ use crate::act::{ActError, Actor, is};
 use crate::build::{self, Site};
 use crate::certificates::Trust;
 use crate::classify::{self, RESTARTING_PRIMARY, Verdict, Wanted};
+use crate::column_keys;
 use crate::conditions::{self, Finding};
 use crate::copies::{self, Copies};
 use crate::metrics::Metrics;
@@ -167,6 +168,7 @@ impl Round<'_> {
             Ok(secrets) => secrets,
             Err(error) => return self.without_secrets(cluster, error).await,
         };
+        let cluster = &self.known(cluster, &secrets).await?;
         let site = Site {
             ca: context.trust.bundle(),
             ..context.site.clone()
@@ -214,7 +216,9 @@ impl Round<'_> {
                 self.tell(cluster, &verdict).await?;
                 return Err(error.into());
             }
-            SecretError::Api { .. } | SecretError::Copies { .. } => return Err(error.into()),
+            SecretError::Api { .. } | SecretError::Copies { .. } | SecretError::Volumes { .. } => {
+                return Err(error.into());
+            }
         };
         let text = error.to_string();
         let reason = text
@@ -248,6 +252,24 @@ impl Round<'_> {
             ..status
         };
         self.replace_status(cluster, founded).await
+    }
+
+    /// Before a key is handed out, the status says by which check it is known.
+    async fn known(
+        &self,
+        cluster: &ShardingCluster,
+        secrets: &ClusterSecrets,
+    ) -> Result<ShardingCluster, ReconcileError> {
+        let status = cluster.status.clone().unwrap_or_default();
+        let known = column_keys::known(&status.column_keys, &secrets.keys, Timestamp::now());
+        if known == status.column_keys {
+            return Ok(cluster.clone());
+        }
+        let status = ShardingClusterStatus {
+            column_keys: known,
+            ..status
+        };
+        self.replace_status(cluster, status).await
     }
 
     async fn act(&self, verdict: &Verdict) -> Result<(), ActError> {

@@ -8,6 +8,7 @@ use std::time::SystemTime;
 
 use k8s_openapi::ByteString;
 use k8s_openapi::api::core::v1::Secret;
+use k8s_openapi::jiff::Timestamp;
 use kube::api::{Api, Patch, PatchParams, PostParams};
 use kube::{Client, ResourceExt};
 use rand::Rng;
@@ -52,6 +53,13 @@ pub enum SecretError {
     /// The apiserver's answer.
     #[error("where copies of Secrets are cannot be read or noted: {source}")]
     Copies {
+        /// The answer.
+        #[source]
+        source: Box<kube::Error>,
+    },
+    /// The apiserver's answer.
+    #[error("whether the cluster has volumes cannot be told: {source}")]
+    Volumes {
         /// The answer.
         #[source]
         source: Box<kube::Error>,
@@ -123,7 +131,7 @@ pub async fn read(
     let Some(servers) = servers::read(&secrets, &names).await? else {
         return Ok(None);
     };
-    let Some(keys) = column_keys::read(&secrets, &cluster.spec).await? else {
+    let Some(keys) = column_keys::read(&secrets, cluster, Timestamp::now()).await? else {
         return Ok(None);
     };
     Ok(Some(ClusterSecrets {
@@ -166,7 +174,7 @@ pub async fn ensure(
         users.insert(user.name.clone(), password);
     }
     let servers = servers::ensure(client, cluster, trust, domain, SystemTime::now()).await?;
-    let keys = column_keys::ensure(&secrets, &names, &cluster.spec).await?;
+    let keys = column_keys::ensure(client, &secrets, &names, cluster).await?;
     Ok(ClusterSecrets {
         system,
         users,

@@ -27,8 +27,9 @@ pub struct EncryptionKey {
     pub name: String,
     /// The Secret that holds it, in the cluster's namespace. Its data are called `NAME.VERSION`,
     /// such as `mobile.1`: 32 bytes each, raw or in base64. Where the Secret is absent, the
-    /// operator makes it, with version 1. A higher version is used for all that is written from
-    /// then on; version 1 is kept for ever.
+    /// operator makes it, with version 1, as long as the cluster is new; later it asks for it. A
+    /// higher version is used for all that is written from a minute later on; version 1 is kept
+    /// for ever.
     pub secret_ref: SecretName,
 }
 

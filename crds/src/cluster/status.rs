@@ -29,6 +29,12 @@ pub struct ShardingClusterStatus {
     #[schemars(length(max = 256))]
     #[x_kube(merge_strategy = ListMerge::Map(vec!["index".into()]))]
     pub shards: Vec<ShardStatus>,
+    /// Versions of keys of encrypted columns that sidecars may have. Only grows: a Secret that
+    /// holds another key under one of these names is refused.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[schemars(length(max = 1024))]
+    #[x_kube(merge_strategy = ListMerge::Map(vec!["name".into(), "version".into()]))]
+    pub column_keys: Vec<KnownKey>,
     /// Images that this cluster runs: chosen when it was made, so that an upgrade of the chart
     /// restarts no MySQL server.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -72,6 +78,22 @@ pub struct ShardStatus {
     /// Whether the shard holds rows, so that an empty primary is a loss and not a beginning.
     #[serde(default, skip_serializing_if = "is_default")]
     pub data: ShardData,
+}
+
+/// A version of a key of encrypted columns.
+#[derive(Clone, Debug, Default, Deserialize, Eq, JsonSchema, PartialEq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct KnownKey {
+    /// The key's name.
+    #[schemars(length(max = 64))]
+    pub name: String,
+    /// Its version.
+    pub version: u32,
+    /// Tells the key from any other, and nothing of it: 16 hexadecimal digits.
+    #[schemars(length(max = 16))]
+    pub check: String,
+    /// When it was seen first, in seconds since 1970.
+    pub since: i64,
 }
 
 /// Whether any instance of a shard holds rows.

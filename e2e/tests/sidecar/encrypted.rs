@@ -511,6 +511,26 @@ async fn a_duplicate_shows_the_clients_own_value_and_no_tag() -> Result<()> {
         warnings.len() == 1 && warnings[0].2.contains("'1-abc'"),
         "{warnings:?}"
     );
+    // Over several shards the warnings are gathered here.
+    let rows = |value: &str| {
+        let rows = (1..=8).map(|id| format!("({id}, '{value}')"));
+        rows.collect::<Vec<_>>().join(", ")
+    };
+    for value in ["abc", "ABC"] {
+        let insert = format!(
+            "INSERT IGNORE INTO person (id, mobile) VALUES {}",
+            rows(value)
+        );
+        connection.query_drop(insert).await?;
+    }
+    let warnings: Vec<(String, u16, String)> = connection.query("SHOW WARNINGS").await?;
+    ensure!(
+        warnings.len() == 8 && warnings.iter().all(|(_, _, text)| text.contains("-ABC'")),
+        "{warnings:?}"
+    );
+    connection
+        .query_drop("DELETE FROM person WHERE id > 1 AND mobile = 'abc'")
+        .await?;
     connection
         .query_drop("DELETE FROM person WHERE mobile = 'x'")
         .await?;

@@ -224,6 +224,7 @@ mod tests {
                     name: name.to_owned(),
                     version: 1,
                     key: "k".to_owned(),
+                    settling: false,
                 })
                 .into(),
         }

@@ -256,6 +256,99 @@ async fn a_missing_secret_is_named_and_awaited() {
     );
 }
 
+const KEYS: &str = "/api/v1/namespaces/default/secrets/keys";
+
+/// A cluster with a key, and its operator after a first round.
+async fn keyed() -> (Fake, Arc<Context>) {
+    let fake = applied();
+    let keys = serde_json::json!({"keys": [{"name": "mobile", "secretRef": {"name": "keys"}}]});
+    fake.0.lock().unwrap().objects.get_mut(PATH).unwrap()["spec"]["encryption"] = keys;
+    let context = operator(&fake);
+    round(&fake, &context).await.unwrap();
+    (fake, context)
+}
+
+fn found_wrong(fake: &Fake) -> String {
+    let accepted = status(fake).conditions.into_iter();
+    let refused = |it: &Condition| it.type_ == "Accepted" && it.status == "False";
+    accepted
+        .filter(refused)
+        .map(|it| it.message)
+        .collect::<String>()
+}
+
+#[tokio::test]
+async fn keys_are_made_for_a_new_cluster_and_never_again() {
+    let (fake, context) = keyed().await;
+    let made = fake.0.lock().unwrap().objects[KEYS].clone();
+    let known = status(&fake).column_keys;
+    assert_eq!((known.len(), known[0].check.len()), (1, 16));
+    round(&fake, &context).await.unwrap();
+    assert_eq!(status(&fake).column_keys, known);
+
+    fake.0.lock().unwrap().objects.remove(KEYS);
+    round(&fake, &context).await.unwrap();
+    let message = found_wrong(&fake);
+    assert!(message.contains("restore the Secret"), "{message}");
+    assert!(!there(&fake).contains(&KEYS.to_owned()));
+    assert_eq!(status(&fake).column_keys, known);
+
+    // Another key under the same name, as after a changed secretRef, is refused as well.
+    let other = serde_json::json!({
+        "apiVersion": "v1", "kind": "Secret", "metadata": {"name": "keys"},
+        "data": {"mobile.1": "CAgICAgICAgICAgICAgICAgICAgICAgICAgICAgICAg="},
+    });
+    fake.put(KEYS, other);
+    round(&fake, &context).await.unwrap();
+    let message = found_wrong(&fake);
+    assert!(message.contains("mobile.1 is another key"), "{message}");
+    let cluster = serde_json::from_value(fake.0.lock().unwrap().objects[PATH].clone()).unwrap();
+    let read = secrets::read(&context.client, &cluster).await;
+    assert!(matches!(read, Err(SecretError::Key { .. })));
+
+    fake.put(KEYS, made);
+    round(&fake, &context).await.unwrap();
+    assert_eq!(found_wrong(&fake), "");
+    let cluster = serde_json::from_value(fake.0.lock().unwrap().objects[PATH].clone()).unwrap();
+    let read = secrets::read(&context.client, &cluster).await.unwrap();
+    assert_eq!(read.unwrap().keys.len(), 1);
+}
+
+#[tokio::test]
+async fn a_cluster_that_was_restored_without_its_status_gets_no_new_keys() {
+    let (fake, context) = keyed().await;
+    {
+        let mut held = fake.0.lock().unwrap();
+        held.objects.remove(KEYS);
+        held.objects.get_mut(PATH).unwrap()["status"] = serde_json::Value::Null;
+    }
+    let volume = serde_json::json!({
+        "apiVersion": "v1", "kind": "PersistentVolumeClaim",
+        "metadata": {"name": "data-shop-0-0", "labels": {"remora.dev/cluster": "shop"}},
+    });
+    let path = "/api/v1/namespaces/default/persistentvolumeclaims/data-shop-0-0";
+    fake.put(path, volume);
+    round(&fake, &context).await.unwrap();
+    let message = found_wrong(&fake);
+    assert!(message.contains("may hold rows; restore it"), "{message}");
+    assert!(!there(&fake).contains(&KEYS.to_owned()));
+
+    // Where every server said that it is empty, the volumes hold nothing.
+    let mut empty = status(&fake);
+    let shards = status(&fake).shards.len().max(shop().spec.shards.into());
+    empty.shards = (0..shards)
+        .map(|index| remora_crds::ShardStatus {
+            index: u16::try_from(index).unwrap(),
+            data: remora_crds::ShardData::Empty,
+            ..remora_crds::ShardStatus::default()
+        })
+        .collect();
+    let value = serde_json::to_value(&empty).unwrap();
+    fake.0.lock().unwrap().objects.get_mut(PATH).unwrap()["status"] = value;
+    round(&fake, &context).await.unwrap();
+    assert!(there(&fake).contains(&KEYS.to_owned()));
+}
+
 #[tokio::test]
 async fn a_copy_goes_when_its_namespace_is_no_longer_granted() {
     let fake = applied();

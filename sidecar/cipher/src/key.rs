@@ -72,6 +72,14 @@ impl KeyMaterial {
         })
     }
 
+    /// Tells this key from any other, and nothing of it: 16 hexadecimal digits.
+    #[must_use]
+    pub fn check(&self) -> String {
+        let derived = self.derive(b"remora check 1");
+        let (shown, _) = derived.split_at(8);
+        shown.iter().map(|byte| format!("{byte:02x}")).collect()
+    }
+
     /// 32 bytes for one purpose.
     fn derive(&self, purpose: &[u8]) -> Zeroizing<[u8; 32]> {
         let mut out = Zeroizing::new([0; 32]);
@@ -104,9 +112,11 @@ struct Version {
     nonces: HmacSha256,
 }
 
-/// A key: the highest version seals, each opens, the first one makes tags and digests.
+/// A key: the highest version seals that is not settling, each opens, the first one makes tags
+/// and digests.
 pub struct Key {
     versions: BTreeMap<u32, Version>,
+    sealing: u32,
     index: HmacSha256,
     digest: HmacSha256,
 }
@@ -126,9 +136,25 @@ impl Key {
     /// # Errors
     /// If version 1 is not among them, or one stands twice.
     pub fn new(versions: impl IntoIterator<Item = (u32, KeyMaterial)>) -> Result<Self, RingError> {
+        Self::with_settling(versions.into_iter().map(|(number, it)| (number, it, false)))
+    }
+
+    /// Likewise; a version that is `true` settles: other sidecars may still lack it, so that it
+    /// opens, and one before it seals.
+    ///
+    /// # Errors
+    /// Likewise.
+    pub fn with_settling(
+        versions: impl IntoIterator<Item = (u32, KeyMaterial, bool)>,
+    ) -> Result<Self, RingError> {
         let mut made = BTreeMap::new();
         let mut first = None;
-        for (number, material) in versions {
+        // Whoever has the key has its first version.
+        let mut sealing = INDEX_VERSION;
+        for (number, material, settling) in versions {
+            if !settling {
+                sealing = sealing.max(number);
+            }
             let version = Version {
                 cipher: Aes256Gcm::new((&*material.derive(b"remora seal 1")).into()),
                 nonces: mac(&material.derive(b"remora nonce 1")),
@@ -143,19 +169,19 @@ impl Key {
         let first = first.ok_or(RingError::NoFirst)?;
         Ok(Self {
             versions: made,
+            sealing,
             index: mac(&first.derive(b"remora index 1")),
             digest: mac(&first.0),
         })
     }
 
-    /// Seals a value with the highest version.
+    /// Seals a value with the highest version that is not settling.
     ///
     /// # Errors
     /// If it is longer than AES-GCM takes.
     pub fn seal(&self, place: &Place, nonce: Nonce, value: &[u8]) -> Result<Vec<u8>, SealError> {
-        let Some((number, version)) = self.versions.last_key_value() else {
-            return Err(SealError::NoVersion(INDEX_VERSION));
-        };
+        let version = self.versions.get(&self.sealing);
+        let version = version.ok_or(SealError::NoVersion(self.sealing))?;
         let mut bytes = [0; 12];
         match nonce {
             Nonce::Random => rand::rng().fill_bytes(&mut bytes),
@@ -170,7 +196,7 @@ impl Key {
                     .for_each(|(byte, it)| *byte = it);
             }
         }
-        envelope::seal(&version.cipher, *number, bytes, place, value)
+        envelope::seal(&version.cipher, self.sealing, bytes, place, value)
     }
 
     /// Opens a stored value.
@@ -232,6 +258,36 @@ mod tests {
         assert_eq!(both.open(&place(), &after).unwrap(), b"139");
         assert_eq!(old.open(&place(), &after), Err(SealError::NoVersion(2)));
         assert_eq!(old.tag(b"139"), both.tag(b"139"));
+    }
+
+    #[test]
+    fn a_version_that_settles_opens_and_does_not_seal() {
+        let settled = Key::new([(1, material(1)), (2, material(2)), (3, material(3))]).unwrap();
+        let of = |second, third| {
+            let versions = [
+                (1, material(1), false),
+                (2, material(2), second),
+                (3, material(3), third),
+            ];
+            let key = Key::with_settling(versions).unwrap();
+            let sealed = settled.seal(&place(), Nonce::Random, b"139").unwrap();
+            assert_eq!(key.open(&place(), &sealed).unwrap(), b"139");
+            let sealed = key.seal(&place(), Nonce::Random, b"139").unwrap();
+            Envelope::decode(&sealed).unwrap().version
+        };
+        assert_eq!(
+            [of(false, false), of(false, true), of(true, true)],
+            [3, 2, 1]
+        );
+        // A key is never without a version that seals.
+        let only = Key::with_settling([(1, material(1), true)]).unwrap();
+        assert!(only.seal(&place(), Nonce::Synthetic, b"139").is_ok());
+    }
+
+    #[test]
+    fn a_check_is_the_same_for_ever_and_another_for_another_key() {
+        assert_eq!(material(1).check(), "3a155183e4eb0047");
+        assert_ne!(material(1).check(), material(2).check());
     }
 
     #[test]

@@ -30,16 +30,29 @@ impl KeyRing {
     pub fn new(
         keys: impl IntoIterator<Item = (String, u32, KeyMaterial)>,
     ) -> Result<Self, (String, RingError)> {
-        let mut versions: BTreeMap<String, Vec<(u32, KeyMaterial)>> = BTreeMap::new();
-        for (name, version, material) in keys {
-            versions.entry(name).or_default().push((version, material));
+        let keys = keys.into_iter();
+        Self::with_settling(keys.map(|(name, version, it)| (name, version, it, false)))
+    }
+
+    /// Likewise, and whether the version settles: see [`Key::with_settling`].
+    ///
+    /// # Errors
+    /// Likewise.
+    pub fn with_settling(
+        keys: impl IntoIterator<Item = (String, u32, KeyMaterial, bool)>,
+    ) -> Result<Self, (String, RingError)> {
+        let mut versions: BTreeMap<String, Vec<(u32, KeyMaterial, bool)>> = BTreeMap::new();
+        for (name, version, material, settling) in keys {
+            let versions = versions.entry(name).or_default();
+            versions.push((version, material, settling));
         }
-        let made = versions
-            .into_iter()
-            .map(|(name, versions)| match Key::new(versions) {
-                Ok(key) => Ok((name, Arc::new(key))),
-                Err(error) => Err((name, error)),
-            });
+        let made =
+            versions
+                .into_iter()
+                .map(|(name, versions)| match Key::with_settling(versions) {
+                    Ok(key) => Ok((name, Arc::new(key))),
+                    Err(error) => Err((name, error)),
+                });
         Ok(Self {
             keys: made.collect::<Result<_, _>>()?,
         })

@@ -262,6 +262,34 @@ fn what_is_not_understood_is_refused() {
 }
 
 #[test]
+fn envelopes_are_neither_ordered_nor_grouped_nor_kept_behind_with() {
+    let refused = [
+        "WITH x AS (SELECT 1) SELECT * FROM person WHERE id = 1 ORDER BY 3",
+        "WITH x AS (SELECT 1) SELECT DISTINCT * FROM person WHERE id = 1",
+        "WITH x AS (SELECT 1) SELECT person.* FROM person WHERE id = 1 GROUP BY id",
+        "WITH x AS (SELECT 1) SELECT * FROM person WHERE id = 1 HAVING amount > 1",
+        "WITH x AS (SELECT 1) SELECT * FROM person WHERE id = 1 INTO @a, @b, @c, @d, @e, @f",
+        "WITH x AS (SELECT 1) SELECT mobile FROM person WHERE id = 1 ORDER BY 1",
+        "WITH x AS (TABLE caller) SELECT id FROM person WHERE id = 1",
+        "(SELECT * FROM person WHERE id = 1) ORDER BY 3",
+        "(SELECT * FROM person WHERE id = 1 ORDER BY 3)",
+        "(SELECT * FROM person WHERE id = 1) INTO @a, @b, @c, @d, @e, @f",
+        "TABLE person ORDER BY 3",
+        "SELECT id FROM person WHERE id IN (TABLE caller)",
+        "(TABLE person) UNION (TABLE person) ORDER BY 3",
+        "VALUES ROW(1, (SELECT note FROM person WHERE id = 1)) ORDER BY 2",
+        "SELECT * FROM person WHERE id = 1 ORDER BY 1 + 1",
+    ];
+    for sql in refused {
+        let refusal = veil(sql, None).unwrap_err();
+        assert_eq!(refusal.code, 1235, "{sql}: {refusal}");
+    }
+    let sql = "WITH x AS (SELECT 1) SELECT * FROM person WHERE id = 1 ORDER BY id";
+    let veiled = veil(sql, None).unwrap().unwrap();
+    assert_eq!(String::from_utf8(veiled.sql).unwrap(), sql);
+}
+
+#[test]
 fn parameters_are_fed_by_what_stands_for_them() {
     let params = [
         Param::UInt(7),

@@ -171,10 +171,10 @@ fn key_ring(keys: &[ColumnKey]) -> Result<KeyRing, SnapshotError> {
         .map(|key| {
             let material = KeyMaterial::from_base64(&key.key);
             let material = material.map_err(|error| refused(&key.name, error.to_string()))?;
-            Ok((key.name.clone(), key.version, material))
+            Ok((key.name.clone(), key.version, material, key.settling))
         })
         .collect::<Result<_, _>>()?;
-    KeyRing::new(versions).map_err(|(name, error)| refused(&name, error.to_string()))
+    KeyRing::with_settling(versions).map_err(|(name, error)| refused(&name, error.to_string()))
 }
 
 /// The current snapshot: cheap to read for every command, and a wake-up when it changes.
@@ -237,5 +237,34 @@ impl Snapshots {
     #[must_use]
     pub fn subscribe(&self) -> watch::Receiver<u64> {
         self.changed.subscribe()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use remora_cipher::{Envelope, Nonce, Place};
+
+    use super::*;
+
+    #[test]
+    fn a_version_that_others_may_lack_does_not_seal() {
+        let sealing = |settling| {
+            let key = |version, key: &str, settling| ColumnKey {
+                name: "mobile".to_owned(),
+                version,
+                key: key.to_owned(),
+                settling,
+            };
+            let ring = key_ring(&[
+                key(1, "BwcHBwcHBwcHBwcHBwcHBwcHBwcHBwcHBwcHBwcHBwc=", false),
+                key(2, "CAgICAgICAgICAgICAgICAgICAgICAgICAgICAgICAg=", settling),
+            ]);
+            let place = Place::new("shop", "person", "mobile");
+            let ring = ring.unwrap();
+            let sealed = ring.get("mobile").unwrap();
+            let sealed = sealed.seal(&place, Nonce::Random, b"139").unwrap();
+            Envelope::decode(&sealed).unwrap().version
+        };
+        assert_eq!((sealing(true), sealing(false)), (1, 2));
     }
 }

@@ -37,6 +37,10 @@ impl Reader<'_> {
         if (self.first..source.len()).any(|token| source.is(token, "NATURAL")) {
             return Err(self.refused_first("NATURAL JOIN"));
         }
+        // It is a `*` that no select list shows.
+        if (self.first..source.len()).any(|token| source.is(token, "TABLE")) {
+            return Err(self.refused_first("TABLE"));
+        }
         let analysis = analyze(
             self.catalog,
             self.context,
@@ -49,6 +53,8 @@ impl Reader<'_> {
         match &tree {
             Statement::Query(query) => match (&*query.body, &query.with) {
                 (SetExpr::Select(select), None) => self.select(&analysis, query, select),
+                (SetExpr::Select(select), Some(_)) => self.behind_with(&analysis, query, select),
+                // Nothing is claimed, and a `*` was refused.
                 _ => Ok(()),
             },
             Statement::Update(update) => self.update(&analysis, update),
@@ -71,6 +77,31 @@ impl Reader<'_> {
         if let Some(condition) = &select.selection {
             self.condition(analysis, condition)?;
         }
+        self.refuse_around(query, select, &output)
+    }
+
+    /// A SELECT behind WITH: names of columns may be those of the common tables, so that none is
+    /// claimed, but its `*` shows columns that no word names.
+    fn behind_with(
+        &self,
+        analysis: &Analysis,
+        query: &Query,
+        select: &Select,
+    ) -> Result<(), Refusal> {
+        let output = Output {
+            protected: has_wildcard(query) && shows_sealed(analysis),
+            ..Output::default()
+        };
+        self.refuse_around(query, select, &output)
+    }
+
+    /// What would group, order or keep envelopes in place of values.
+    fn refuse_around(
+        &self,
+        query: &Query,
+        select: &Select,
+        output: &Output,
+    ) -> Result<(), Refusal> {
         if !output.protected {
             return Ok(());
         }
@@ -140,13 +171,7 @@ impl Reader<'_> {
                 }
             }
             SelectItem::Wildcard(_) | SelectItem::QualifiedWildcard(..) => {
-                let mut uses = analysis.uses.iter();
-                output.protected |= uses.any(|it| {
-                    it.table
-                        .protected
-                        .iter()
-                        .any(|column| column.sealed().is_some())
-                });
+                output.protected |= shows_sealed(analysis);
             }
             _ => {}
         }
@@ -336,6 +361,12 @@ impl Reader<'_> {
         }
         Ok(())
     }
+}
+
+/// Whether some table of a statement has encrypted columns.
+fn shows_sealed(analysis: &Analysis) -> bool {
+    let mut columns = analysis.uses.iter().flat_map(|it| &it.table.protected);
+    columns.any(|column| column.sealed().is_some())
 }
 
 fn has_wildcard(query: &Query) -> bool {

@@ -16,6 +16,7 @@ use remora_protocol::{
 
 use crate::failure::Failure;
 use crate::names::Names;
+use crate::session::Note;
 
 /// How texts of results are encoded, as MySQL tells it of one of its own.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
@@ -183,6 +184,15 @@ impl Cover {
             }
         }
         without_tags(&shown)
+    }
+
+    /// Warnings of MySQL's likewise.
+    pub(crate) fn in_notes(&self, notes: Vec<Note>) -> Vec<Note> {
+        let shown = |note: Note| Note {
+            message: self.in_text(&note.message),
+            ..note
+        };
+        notes.into_iter().map(shown).collect()
     }
 
     /// An error of MySQL's likewise.

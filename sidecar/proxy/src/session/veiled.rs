@@ -225,20 +225,20 @@ impl Session {
         let Some(cover) = request.cover else {
             return outcome;
         };
-        if let Diagnostics::On(shard) = self.state.diagnostics
-            && matches!(outcome, Ok(()) | Err(Failure::Answer(_)))
-            && let Some(backend) = self.backends.get(shard)
-        {
-            let notes = Note::fetch(backend).await?.into_iter();
-            let notes = notes.map(|note| note.logical(&world.names));
-            self.state.diagnostics = Diagnostics::of_notes(
-                notes
-                    .map(|note| Note {
-                        message: cover.in_text(&note.message),
-                        ..note
-                    })
-                    .collect(),
-            );
+        if matches!(outcome, Ok(()) | Err(Failure::Answer(_))) {
+            let notes = match std::mem::take(&mut self.state.diagnostics) {
+                Diagnostics::Clean => Vec::new(),
+                // Those of several servers were gathered already.
+                Diagnostics::Local(notes) => notes,
+                Diagnostics::On(shard) => match self.backends.get(shard) {
+                    Some(backend) => {
+                        let notes = Note::fetch(backend).await?.into_iter();
+                        notes.map(|note| note.logical(&world.names)).collect()
+                    }
+                    None => Vec::new(),
+                },
+            };
+            self.state.diagnostics = Diagnostics::of_notes(cover.in_notes(notes));
         }
         outcome.map_err(|failure| match failure {
             Failure::Answer(error) => Failure::Answer(cover.in_error(error)),
