@@ -67,11 +67,10 @@ fn plain_to_applications(cluster: &Kubernetes, _: &Images) -> Result<()> {
         let nobody = app.words(&find)?;
         ensure!(nobody.is_empty(), "{nobody}");
     }
-    let find = format!(
-        "SELECT mobile_cipher, amount FROM pressure_test WHERE mobile_cipher IN (?, ?, ?) ORDER BY amount"
-    );
+    let find = "SELECT mobile_cipher, amount FROM pressure_test \
+         WHERE mobile_cipher IN (?, ?, ?) ORDER BY amount";
     let wanted = ["a", "b", "d"].map(|end| Value::from(format!("{MOBILE}{end}")));
-    let Answer::Rows(rows) = app.prepared(&find, wanted.into())? else {
+    let Answer::Rows(rows) = app.prepared(find, wanted.into())? else {
         bail!("{find} fails")
     };
     let seen: Vec<_> = rows.iter().map(|row| row[0].as_sql(true)).collect();
