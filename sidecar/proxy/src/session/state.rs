@@ -59,10 +59,12 @@ impl State {
     pub(crate) fn new(capabilities: CapabilityFlags, collation: u8) -> Self {
         let mut context = Context::default();
         context.sql_mode.ignore_space = capabilities.contains(CapabilityFlags::CLIENT_IGNORE_SPACE);
-        context.charset = if is_utf8(collation) {
-            Charset::Utf8mb4
-        } else {
-            Charset::Other
+        context.charset = match collation {
+            utf8 if is_utf8(utf8) => Charset::Utf8mb4,
+            // What MySQL's own client says where the locale is C, as in most containers.
+            5 | 8 | 15 | 31 | 47..=49 | 94 => Charset::Latin1,
+            11 | 65 => Charset::Ascii,
+            _ => Charset::Other,
         };
         Self {
             context: Arc::new(context),
