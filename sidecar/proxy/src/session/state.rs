@@ -117,3 +117,21 @@ impl State {
 fn is_utf8(collation: u8) -> bool {
     matches!(collation, 33 | 45 | 46 | 76 | 83 | 192..=215 | 223..=247 | 255)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_greeting_says_what_a_clients_strings_mean() {
+        let charset = |collation| {
+            State::new(CapabilityFlags::empty(), collation)
+                .context
+                .charset
+        };
+        // utf8mb4_0900_ai_ci, latin1_swedish_ci and latin1_bin, ascii_general_ci, cp1250_general_ci.
+        let known = [255, 8, 47, 11, 26].map(charset);
+        let (utf8, latin) = (Charset::Utf8mb4, Charset::Latin1);
+        assert_eq!(known, [utf8, latin, latin, Charset::Ascii, Charset::Other]);
+    }
+}
