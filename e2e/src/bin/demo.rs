@@ -38,7 +38,7 @@ fn main() -> Result<()> {
     cluster.apply(&example("shop.yaml")?)?;
     cluster.apply(&example("app.yaml")?)?;
     cluster.wait_available(NAMESPACE, "shop", AVAILABLE)?;
-    say("Two MySQL servers look like one; an injected application works on them for 20 s");
+    say("Two shards look like one MySQL; an injected application works on them for 20 s");
     cluster.kubectl(&["delete", "job", "load", "--ignore-not-found", "--wait=true"])?;
     cluster.apply(&load_job(&images)?)?;
     let ended = cluster

@@ -82,6 +82,14 @@ fn plain_to_applications(cluster: &Kubernetes, _: &Images) -> Result<()> {
         "SELECT COUNT(*) FROM pressure_test WHERE id_card_md5 = '{CARD}c' AND mobile_cipher = '{MOBILE}c'"
     ))?;
     ensure!(card == "1", "{card} rows with the card");
+    // MySQL's own client, which takes the container's locale, C, for latin1.
+    let own = format!(
+        "MYSQL_PWD=$MYSQL_PASSWORD mysql -N --get-server-public-key -u$MYSQL_USER $MYSQL_DATABASE \
+         -e \"SELECT id FROM pressure_test WHERE mobile_cipher = '{MOBILE}00000077'\""
+    );
+    let exec = ["exec", "deploy/app", "-c", "app", "--", "sh", "-c", &own];
+    let found = kubectl(cluster, &exec)?;
+    ensure!(found.trim() == "77", "{found:?}");
     let like = format!("SELECT id FROM pressure_test WHERE mobile_cipher LIKE '{MOBILE}%'");
     let answer = app.text(&like)?;
     ensure!(

@@ -59,10 +59,12 @@ impl State {
     pub(crate) fn new(capabilities: CapabilityFlags, collation: u8) -> Self {
         let mut context = Context::default();
         context.sql_mode.ignore_space = capabilities.contains(CapabilityFlags::CLIENT_IGNORE_SPACE);
-        context.charset = if is_utf8(collation) {
-            Charset::Utf8mb4
-        } else {
-            Charset::Other
+        context.charset = match collation {
+            utf8 if is_utf8(utf8) => Charset::Utf8mb4,
+            // What MySQL's own client says where the locale is C, as in most containers.
+            5 | 8 | 15 | 31 | 47..=49 | 94 => Charset::Latin1,
+            11 | 65 => Charset::Ascii,
+            _ => Charset::Other,
         };
         Self {
             context: Arc::new(context),
@@ -114,4 +116,22 @@ impl State {
 /// Whether a collation, by the number that fits in a login's byte, is of utf8mb3 or utf8mb4.
 fn is_utf8(collation: u8) -> bool {
     matches!(collation, 33 | 45 | 46 | 76 | 83 | 192..=215 | 223..=247 | 255)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_greeting_says_what_a_clients_strings_mean() {
+        let charset = |collation| {
+            State::new(CapabilityFlags::empty(), collation)
+                .context
+                .charset
+        };
+        // utf8mb4_0900_ai_ci, latin1_swedish_ci and latin1_bin, ascii_general_ci, cp1250_general_ci.
+        let known = [255, 8, 47, 11, 26].map(charset);
+        let (utf8, latin) = (Charset::Utf8mb4, Charset::Latin1);
+        assert_eq!(known, [utf8, latin, latin, Charset::Ascii, Charset::Other]);
+    }
 }
