@@ -207,3 +207,35 @@ async fn a_lost_answer_to_the_decision_is_found_in_the_ledger() -> Result<()> {
     }
     Ok(())
 }
+
+#[tokio::test]
+async fn what_a_dead_coordinator_decided_is_carried_out_and_forgotten() -> Result<()> {
+    let (shards, mut observer) = started().await?;
+    let [one, two] = accounts(&mut observer).await?;
+    // The ledger is made when it is first needed.
+    observer.query_drop("BEGIN").await?;
+    for id in [one, two] {
+        let sql = format!("UPDATE account SET amount = amount + 1 WHERE id = {id}");
+        observer.query_drop(sql).await?;
+    }
+    observer.query_drop("COMMIT").await?;
+    let mut first = direct(&shards.servers[0]).await?;
+    for (number, outcome) in ["commit", "fence"].into_iter().enumerate() {
+        first
+            .query_drop(format!(
+                "INSERT INTO remora.decision VALUES (UNHEX(REPEAT('0{number}', 16)), '{outcome}', \
+                 999999, '1', NOW() - INTERVAL 2 MINUTE)"
+            ))
+            .await?;
+    }
+    // A sidecar sweeps at its start.
+    let _another = guarded(&shards.servers).await?;
+    until("the ledger is empty", async || {
+        let left: Option<u64> = first
+            .query_first("SELECT COUNT(*) FROM remora.decision")
+            .await?;
+        ensure!(left == Some(0), "{left:?} rows");
+        Ok(())
+    })
+    .await
+}

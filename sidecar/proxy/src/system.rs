@@ -104,7 +104,10 @@ pub(crate) fn login(world: &World) -> Login {
         user: account.name.clone().into_bytes(),
         password: Password::new(account.password.expose_secret().as_bytes()),
         database: None,
-        capabilities: backend_wish(CapabilityFlags::CLIENT_DEPRECATE_EOF),
+        capabilities: backend_wish(
+            // Procedures of the ledger give rows.
+            CapabilityFlags::CLIENT_DEPRECATE_EOF | CapabilityFlags::CLIENT_MULTI_RESULTS,
+        ),
         collation: UTF8MB4,
         attributes: vec![(b"program_name".to_vec(), b"remora-sidecar".to_vec())],
     }
