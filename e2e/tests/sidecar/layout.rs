@@ -77,7 +77,10 @@ async fn a_changed_layout_comes_into_force_as_a_whole() -> Result<()> {
     let fresh = Sidecar::start(folder.path(), &wanted, &ports).await?;
     let mut fresh = connect(fresh.port()).await?;
     until("the running sidecar closes what is not there", async || {
-        error_of(&mut running, &create("missing")).await.map(drop)
+        // Not by a CREATE, which would make it as the layout before says.
+        let (code, text) = error_of(&mut running, "SELECT * FROM missing").await?;
+        ensure!(code == 1235, "{code} {text}");
+        Ok(())
     })
     .await?;
     let (code, text) = error_of(&mut fresh, &create("missing")).await?;
