@@ -136,10 +136,6 @@ async fn forth(
             }
             Some(Stop::After) => {
                 held.send_replace(true);
-                if to.write_all(said).await.is_err() {
-                    return;
-                }
-                continue;
             }
             None => {}
         }

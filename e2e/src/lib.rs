@@ -6,6 +6,7 @@ pub mod kubernetes;
 pub mod left_running;
 pub mod load;
 pub mod mysql;
+pub mod patience;
 pub mod process;
 pub mod replication;
 pub mod shards;

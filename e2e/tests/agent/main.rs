@@ -11,7 +11,7 @@ mod shard;
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 use std::process::Command;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use anyhow::{Context as _, Result, bail, ensure};
 use mysql_async::prelude::Queryable as _;
@@ -19,6 +19,7 @@ use mysql_async::{Conn, OptsBuilder};
 use operator::Operator;
 use orders::snapshot;
 use remora_e2e::mysql::{MysqlRoot, MysqlServer, ServerOptions};
+use remora_e2e::patience::until_within;
 use remora_e2e::process::{OwnedProcess, free_port};
 use remora_e2e::sidecar::program;
 use tempfile::TempDir;
@@ -117,15 +118,8 @@ async fn error_of(connection: &mut Conn, sql: &str) -> Result<u16> {
     }
 }
 
-async fn until<T>(what: &str, mut attempt: impl AsyncFnMut() -> Result<T>) -> Result<T> {
-    let deadline = Instant::now() + Duration::from_secs(30);
-    loop {
-        match attempt().await {
-            Ok(done) => return Ok(done),
-            Err(error) if Instant::now() > deadline => return Err(error).context(what.to_owned()),
-            Err(_) => tokio::time::sleep(Duration::from_millis(50)).await,
-        }
-    }
+async fn until<T>(what: &str, attempt: impl AsyncFnMut() -> Result<T>) -> Result<T> {
+    until_within(Duration::from_secs(30), what, attempt).await
 }
 
 #[tokio::test]

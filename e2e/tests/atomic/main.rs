@@ -11,6 +11,7 @@ use anyhow::{Context as _, Result, bail, ensure};
 use mysql_async::prelude::Queryable as _;
 use mysql_async::{Conn, Error};
 use remora_e2e::mysql::{MysqlRoot, MysqlServer, login};
+use remora_e2e::patience::until;
 use remora_e2e::shards::LocalShards;
 use serde_json::{Value, json};
 
@@ -114,15 +115,4 @@ async fn settled(servers: &[MysqlServer]) -> Result<()> {
         Ok(())
     })
     .await
-}
-
-async fn until(what: &str, mut attempt: impl AsyncFnMut() -> Result<()>) -> Result<()> {
-    let deadline = Instant::now() + Duration::from_secs(60);
-    loop {
-        match attempt().await {
-            Ok(()) => return Ok(()),
-            Err(error) if Instant::now() > deadline => return Err(error).context(what.to_owned()),
-            Err(_) => tokio::time::sleep(Duration::from_millis(100)).await,
-        }
-    }
 }

@@ -19,7 +19,7 @@ pub(super) enum Item {
 }
 
 /// Words that begin an item that is no column.
-const KEYS: [&str; 8] = [
+pub(crate) const NO_COLUMN: [&str; 9] = [
     "PRIMARY",
     "UNIQUE",
     "KEY",
@@ -28,11 +28,12 @@ const KEYS: [&str; 8] = [
     "SPATIAL",
     "CONSTRAINT",
     "FOREIGN",
+    "CHECK",
 ];
 
 /// Reads an item of a definition.
 pub(super) fn item(source: &Source<'_>, from: usize, to: usize) -> Option<Item> {
-    if !source.is_any(from, &KEYS) && !source.is(from, "CHECK") {
+    if !source.is_any(from, &NO_COLUMN) {
         return Some(Item::Column {
             name: source.name(from)?,
             from: from + 1,

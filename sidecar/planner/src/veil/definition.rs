@@ -9,7 +9,7 @@ use std::sync::Arc;
 use crate::Refusal;
 use crate::catalog::{How, LogicalType, Protected, Sealed, Shape, Table};
 use crate::ddl::DEFAULT_COLLATION;
-use crate::ddl::definition::{collation, column_type};
+use crate::ddl::definition::{NO_COLUMN, collation, column_type};
 use crate::keys::KeyType;
 use crate::lexer::TokenKind;
 use crate::text::Span;
@@ -18,19 +18,6 @@ use crate::utility::{DdlObject, DdlVerb, ddl};
 use super::plan::Atom;
 use super::refused;
 use super::source::{Reader, quoted, text};
-
-/// Words that begin an item that is no column.
-const KEYS: [&str; 9] = [
-    "PRIMARY",
-    "UNIQUE",
-    "KEY",
-    "INDEX",
-    "FULLTEXT",
-    "SPATIAL",
-    "CONSTRAINT",
-    "FOREIGN",
-    "CHECK",
-];
 
 /// What a column's definition says besides its type.
 #[derive(Default)]
@@ -89,7 +76,7 @@ impl Reader<'_> {
         let mut indexed = Vec::new();
         let mut found = Vec::new();
         for (from, to) in source.list(open + 1, closing) {
-            if source.is_any(from, &KEYS) {
+            if source.is_any(from, &NO_COLUMN) {
                 indexed.extend(self.key(table, from, to)?);
                 continue;
             }
@@ -149,7 +136,7 @@ impl Reader<'_> {
         {
             self.claimed.insert(after + 1);
         }
-        if source.is(from, "ADD") && source.is_any(at, &KEYS) {
+        if source.is(from, "ADD") && source.is_any(at, &NO_COLUMN) {
             self.key(table, at, to)?;
             return Ok(());
         }

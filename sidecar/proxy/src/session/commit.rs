@@ -31,32 +31,30 @@ impl Session {
     ///
     /// # Errors
     /// If it was rolled back; or, as [`Failure::Last`], if nobody can tell now what became of it.
-    pub(crate) async fn commit_everywhere(
+    async fn commit_everywhere(
         &mut self,
         world: &World,
         mut open: Open,
     ) -> Result<Vec<Note>, Failure> {
-        if let Some(joined) = open.joined.as_mut().filter(|_| open.read_only) {
-            joined.written.clear();
-        }
-        if let Some(joined) = &open.joined
-            && joined.written.is_empty()
-        {
+        if let Some(joined) = &mut open.joined {
+            if open.read_only {
+                joined.written.clear();
+            }
             if let Err(error) = self.prepare_branches(joined).await {
                 self.roll_back_everywhere(&open).await;
                 return Err(error);
             }
-            open.joined = None;
         }
-        let Some(joined) = &open.joined else {
+        let Some(joined) = open
+            .joined
+            .as_ref()
+            .filter(|joined| !joined.written.is_empty())
+        else {
             let first = open.first;
+            open.joined = None;
             self.state.transaction = Transaction::Open(open);
             return self.commit_on(first).await.map(|()| Vec::new());
         };
-        if let Err(error) = self.prepare_branches(joined).await {
-            self.roll_back_everywhere(&open).await;
-            return Err(error);
-        }
         let Some(first) = self.backends.get(open.first) else {
             self.roll_back_everywhere(&open).await;
             return Err(BackendError::gone(open.first).into());
@@ -95,10 +93,11 @@ impl Session {
         let world = self.proxy.world();
         match std::mem::take(&mut self.state.transaction) {
             Transaction::Open(open) => self.commit_everywhere(&world, open).await,
-            other => {
-                self.state.transaction = other;
-                self.commit_implicitly().await.map(|()| Vec::new())
+            Transaction::Torn(open) => {
+                self.roll_back_everywhere(&open).await;
+                Ok(Vec::new())
             }
+            Transaction::None | Transaction::Begun(_) => Ok(Vec::new()),
         }
     }
 

@@ -2,8 +2,9 @@
 
 use std::sync::Arc;
 
+use remora_planner::fingerprint::Normalizer;
 use remora_planner::lexer::Statements;
-use remora_planner::{Catalog, Planned};
+use remora_planner::{Catalog, Context, Planned, Planner, Refusal};
 use remora_protocol::CapabilityFlags;
 
 use super::Session;
@@ -14,6 +15,9 @@ use crate::world::World;
 /// Answers that are made here are collected up to this size: a client that reads nothing must
 /// not make them pile up.
 const WRITE_AT: usize = 16 * 1024;
+
+/// How a text is planned: as the client's, or as one that a veiler made.
+type PlanFn = fn(&Planner, &Catalog, &Context, &mut Normalizer, &[u8]) -> Result<Planned, Refusal>;
 
 impl Session {
     /// Runs the statements of a text, one after the other, until one fails.
@@ -89,15 +93,23 @@ impl Session {
 
     /// Plans a text under a catalog.
     pub(crate) fn plan_with(&mut self, catalog: &Catalog, sql: &[u8]) -> Result<Planned, Failure> {
+        self.plan_by(Planner::plan, catalog, sql)
+    }
+
+    /// Plans and counts.
+    pub(super) fn plan_by(
+        &mut self,
+        plan: PlanFn,
+        catalog: &Catalog,
+        sql: &[u8],
+    ) -> Result<Planned, Failure> {
         let Self {
             proxy,
             state,
             normalizer,
             ..
         } = self;
-        let planned = proxy
-            .planner
-            .plan(catalog, &state.context, normalizer, sql)?;
+        let planned = plan(&proxy.planner, catalog, &state.context, normalizer, sql)?;
         proxy.metrics.planned(planned.is_cached());
         Ok(planned)
     }

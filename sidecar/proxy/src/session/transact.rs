@@ -28,8 +28,8 @@ impl Session {
             Statement::Begin { access, snapshot } => {
                 self.begin(world, request, access, snapshot).await
             }
-            Statement::Commit(then) => self.end(world, request, true, then).await,
-            Statement::Rollback(then) => self.end(world, request, false, then).await,
+            Statement::Commit(then) => self.end(request, true, then).await,
+            Statement::Rollback(then) => self.end(request, false, then).await,
             Statement::Savepoint(name) => self.savepoint(&name.name(sql), request).await,
             Statement::RollbackTo(name) => self.rollback_to(&name.name(sql), request).await,
             Statement::Release(name) => self.release(&name.name(sql), request).await,
@@ -66,7 +66,6 @@ impl Session {
     /// COMMIT and ROLLBACK.
     async fn end(
         &mut self,
-        world: &World,
         request: &Request<'_>,
         commits: bool,
         mut then: Completion,
@@ -92,13 +91,11 @@ impl Session {
             return Ok(());
         }
         let chained = self.chained(then.chain == Some(true));
-        let notes = match std::mem::take(&mut self.state.transaction) {
-            Transaction::Open(open) if commits => self.commit_everywhere(world, open).await?,
-            Transaction::Open(open) | Transaction::Torn(open) => {
-                self.roll_back_everywhere(&open).await;
-                Vec::new()
-            }
-            Transaction::None | Transaction::Begun(_) => Vec::new(),
+        let notes = if commits {
+            self.commit_with_notes().await?
+        } else {
+            self.give_up().await;
+            Vec::new()
         };
         self.leaves |= releases;
         self.state.transaction = chained;
@@ -295,22 +292,7 @@ impl Session {
 
     /// Ends the transaction before a statement that MySQL commits at.
     pub(crate) async fn commit_implicitly(&mut self) -> Result<(), Failure> {
-        let world = self.proxy.world();
-        match std::mem::take(&mut self.state.transaction) {
-            Transaction::Open(open) if open.joined.is_some() => {
-                self.commit_everywhere(&world, open).await.map(drop)
-            }
-            Transaction::Open(open) => {
-                let first = open.first;
-                self.state.transaction = Transaction::Open(open);
-                self.commit_on(first).await
-            }
-            Transaction::Torn(open) => {
-                self.roll_back_everywhere(&open).await;
-                Ok(())
-            }
-            Transaction::None | Transaction::Begun(_) => Ok(()),
-        }
+        self.commit_with_notes().await.map(drop)
     }
 
     /// Commits a transaction of one shard.

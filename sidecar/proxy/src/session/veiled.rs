@@ -6,7 +6,7 @@ use std::sync::Arc;
 use bytes::BytesMut;
 use remora_planner::utility::StatementKind;
 use remora_planner::veil::{Fed, Veil, Veiled};
-use remora_planner::{BindInput, Catalog, Param as KeyParam, Planned};
+use remora_planner::{BindInput, Catalog, Param as KeyParam, Planned, Planner};
 use remora_protocol::{ColumnDef, ColumnType, ErrPacket, Param, ParamType, RawParam};
 
 use super::utility::not_supported;
@@ -58,17 +58,7 @@ impl Session {
         catalog: &Catalog,
         sql: &[u8],
     ) -> Result<Planned, Failure> {
-        let Self {
-            proxy,
-            state,
-            normalizer,
-            ..
-        } = self;
-        let planned = proxy
-            .planner
-            .plan_veiled(catalog, &state.context, normalizer, sql)?;
-        proxy.metrics.planned(planned.is_cached());
-        Ok(planned)
+        self.plan_by(Planner::plan_veiled, catalog, sql)
     }
 
     /// Runs a statement of the text protocol that names a table with protected columns.
