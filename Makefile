@@ -53,8 +53,8 @@ fuzz: ## five minutes of every fuzz target: make fuzz FUZZ_SECONDS=300
 test-mutations: tools ## breaks the data plane in one place at a time; the differential test must notice
 	@e2e/mutations/run
 
-bench: tools ## the load test and sysbench, beside the peers; writes bench/RESULTS.md
-	@bench/run
+bench: tools ## loads beside the peers; writes bench/RESULTS.md: make bench PARTS="idle busy"
+	@bench/run $(PARTS)
 
 audit: tools ## known weaknesses of the dependencies; needs the advisory database
 	@.ci/tools cargo-deny >/dev/null && .ci/deny check advisories

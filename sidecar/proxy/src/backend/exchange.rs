@@ -229,6 +229,7 @@ impl Drop for Exchange<'_> {
     fn drop(&mut self) {
         // Read to the end: the connection is in a known state again.
         self.backend.broken = !self.scanner.is_done();
+        self.backend.channel.rest();
         self.backend.last_used = std::time::Instant::now();
     }
 }

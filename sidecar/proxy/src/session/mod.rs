@@ -142,17 +142,19 @@ pub(crate) async fn run(
     };
     let metrics = proxy.metrics.clone();
     let _open = metrics.connected();
-    match log_in(&proxy, stream, id, host.clone()).await {
+    // What is needed for a while only is in boxes: a client that rests costs what its session
+    // holds, and not what its largest statement may need.
+    match Box::pin(log_in(&proxy, stream, id, host.clone())).await {
         Ok(Some(logged_in)) => {
             let client = logged_in.client;
             let database = logged_in.identity.database.clone();
             let account = Account::new(logged_in.identity, host);
-            proxy.first_look().await;
+            Box::pin(proxy.first_look()).await;
             let mut session = Session::new(proxy, client, id, account);
-            if session.enter(database).await.is_ok() {
+            if Box::pin(session.enter(database)).await.is_ok() {
                 session.serve(stop).await;
             }
-            session.close().await;
+            Box::pin(session.close()).await;
         }
         Ok(None) => {
             tracing::debug!("Denied");
@@ -209,11 +211,14 @@ impl Session {
         while let Some(command) = self.next_command(&mut stop).await {
             self.starts();
             let outcome = match command {
-                Ok(payload) => self.dispatch(&payload).await,
+                Ok(payload) => Box::pin(self.dispatch(&payload)).await,
                 Err(error) => Err(error.into()),
             };
             match self.conclude(outcome).await {
-                Ok(true) => self.client.shrink(),
+                Ok(true) => {
+                    self.client.rest();
+                    self.normalizer.rest();
+                }
                 Ok(false) | Err(_) => return,
             }
             self.rests().await;
@@ -274,5 +279,22 @@ impl Session {
     async fn close(&mut self) {
         self.part().await;
         self.client.close().await;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// What a task takes, which lives as long as its client.
+    fn size<A, B, C, D, E, F>(_: impl Fn(A, B, C, D, E) -> F) -> usize {
+        size_of::<F>()
+    }
+
+    #[test]
+    fn a_client_that_rests_costs_no_more_than_what_its_session_holds() {
+        let (task, session) = (size(run), size_of::<Session>());
+        assert!(session <= 1536, "{session}");
+        assert!(task <= session + 1536, "{task} for a session of {session}");
     }
 }
