@@ -101,7 +101,7 @@ impl Session {
     /// A command ended: its connections can be had.
     pub(super) async fn rests(&mut self) {
         if self.shows_what_it_does() && self.proxy.servers.pressure().is_felt() {
-            self.give(Pool::is_wanted).await;
+            Box::pin(self.give(Pool::is_wanted)).await;
             self.shows_what_it_does();
         }
     }

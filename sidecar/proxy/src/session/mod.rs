@@ -240,7 +240,7 @@ impl Session {
                 () = poll_fn(|cx| holder.poll_asked(cx)) => {}
                 _ = stop.wait_for(|stop| *stop), if !in_transaction => return None,
             }
-            self.gives().await;
+            Box::pin(self.gives()).await;
         }
     }
 
