@@ -1,6 +1,7 @@
 //! Whole journeys on real MySQL servers and a real Kubernetes, and what brings those up.
 
 pub mod differential;
+pub mod drivers;
 pub mod gate;
 pub mod kubernetes;
 pub mod left_running;
