@@ -8,14 +8,15 @@ pub use mysql_common::constants::{
 ///
 /// Left out on purpose: compression (a later step), LOCAL INFILE (it reads the
 /// application's files), query attributes (they shift every statement's text),
-/// optional metadata (column definitions are always sent, and relayed as they are).
+/// optional metadata (column definitions are always sent, and relayed as they are), and
+/// CLIENT_NO_SCHEMA: MySQL then reads `a.b` as `b`, whatever schema a statement names, and the
+/// physical ones are told apart by nothing else.
 #[must_use]
 pub fn server_offer() -> CapabilityFlags {
     CapabilityFlags::CLIENT_LONG_PASSWORD
         | CapabilityFlags::CLIENT_FOUND_ROWS
         | CapabilityFlags::CLIENT_LONG_FLAG
         | CapabilityFlags::CLIENT_CONNECT_WITH_DB
-        | CapabilityFlags::CLIENT_NO_SCHEMA
         | CapabilityFlags::CLIENT_ODBC
         | CapabilityFlags::CLIENT_IGNORE_SPACE
         | CapabilityFlags::CLIENT_PROTOCOL_41
@@ -42,7 +43,6 @@ pub fn server_offer() -> CapabilityFlags {
 #[must_use]
 pub fn backend_wish(client: CapabilityFlags) -> CapabilityFlags {
     let mirrored = CapabilityFlags::CLIENT_FOUND_ROWS
-        | CapabilityFlags::CLIENT_NO_SCHEMA
         | CapabilityFlags::CLIENT_IGNORE_SPACE
         | CapabilityFlags::CLIENT_INTERACTIVE
         | CapabilityFlags::CLIENT_MULTI_STATEMENTS
@@ -78,6 +78,7 @@ mod tests {
             CapabilityFlags::CLIENT_ZSTD_COMPRESSION_ALGORITHM,
             CapabilityFlags::CLIENT_LOCAL_FILES,
             CapabilityFlags::CLIENT_OPTIONAL_RESULTSET_METADATA,
+            CapabilityFlags::CLIENT_NO_SCHEMA,
         ] {
             assert!(!server_offer().intersects(refused), "{refused:?}");
             assert!(
