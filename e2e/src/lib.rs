@@ -13,3 +13,4 @@ pub mod process;
 pub mod replication;
 pub mod shards;
 pub mod sidecar;
+pub mod soak;
