@@ -2,6 +2,7 @@
 
 pub mod client;
 pub mod differential;
+pub mod drivers;
 pub mod gate;
 pub mod kubernetes;
 pub mod left_running;

@@ -6,6 +6,7 @@ mod encrypted;
 mod keys;
 mod layout;
 mod memory;
+mod pools;
 mod replicas;
 mod state;
 mod wide;

@@ -45,12 +45,17 @@ pub fn backend_wish(client: CapabilityFlags) -> CapabilityFlags {
     let mirrored = CapabilityFlags::CLIENT_FOUND_ROWS
         | CapabilityFlags::CLIENT_IGNORE_SPACE
         | CapabilityFlags::CLIENT_INTERACTIVE
-        | CapabilityFlags::CLIENT_MULTI_STATEMENTS
         | CapabilityFlags::CLIENT_MULTI_RESULTS
         | CapabilityFlags::CLIENT_PS_MULTI_RESULTS
         | CapabilityFlags::CLIENT_CAN_HANDLE_EXPIRED_PASSWORDS
         | CapabilityFlags::CLIENT_DEPRECATE_EOF;
-    (client & mirrored) | login_needs()
+    let mut wish = (client & mirrored) | login_needs();
+    // A text with several statements never reaches a server as one: a server that takes no such
+    // texts cannot be made to run what nobody planned. Who may send several takes several results.
+    if client.contains(CapabilityFlags::CLIENT_MULTI_STATEMENTS) {
+        wish |= CapabilityFlags::CLIENT_MULTI_RESULTS;
+    }
+    wish
 }
 
 /// What every connection to MySQL has, whoever it is for.
@@ -93,6 +98,9 @@ mod tests {
         let old = backend_wish(CapabilityFlags::empty());
         assert!(!old.contains(CapabilityFlags::CLIENT_DEPRECATE_EOF));
         assert!(old.contains(CapabilityFlags::CLIENT_SESSION_TRACK));
+        let several = backend_wish(CapabilityFlags::CLIENT_MULTI_STATEMENTS);
+        assert!(several.contains(CapabilityFlags::CLIENT_MULTI_RESULTS));
+        assert!(!several.contains(CapabilityFlags::CLIENT_MULTI_STATEMENTS));
         assert!(backend_wish(server_offer()).contains(CapabilityFlags::CLIENT_DEPRECATE_EOF));
     }
 }
