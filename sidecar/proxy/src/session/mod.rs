@@ -7,6 +7,7 @@ mod diagnostics;
 mod dispatch;
 mod lease;
 mod memory;
+mod named;
 mod next_transaction;
 mod prepare;
 mod prepared;

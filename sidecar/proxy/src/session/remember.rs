@@ -100,7 +100,7 @@ impl Session {
                 return Ok(None);
             }
             return Ok(Some(
-                format!("SET {name} = {}", user_value(&table)).into_bytes(),
+                format!("SET {name} = {}", user_value(&table, 0)).into_bytes(),
             ));
         }
         let table = self
@@ -150,7 +150,7 @@ impl Session {
     }
 }
 
-fn is_number(kind: ColumnType) -> bool {
+pub(super) fn is_number(kind: ColumnType) -> bool {
     use ColumnType as T;
     matches!(
         kind,
@@ -164,12 +164,12 @@ fn is_number(kind: ColumnType) -> bool {
     )
 }
 
-/// A user variable's value as a literal of the same type, character set and collation.
-fn user_value(table: &Table) -> String {
-    let (value, hex, charset, collation) =
-        (table.text(0), table.text(1), table.text(2), table.text(3));
-    match table.kinds.first() {
-        _ if table.is_null(0) => "NULL".to_owned(),
+/// A user variable's value as a literal of the same type, character set and collation: of the
+/// columns from `at` on.
+pub(super) fn user_value(table: &Table, at: usize) -> String {
+    let [value, hex, charset, collation] = [0, 1, 2, 3].map(|column| table.text(at + column));
+    match table.kinds.get(at) {
+        _ if table.is_null(at) => "NULL".to_owned(),
         Some(kind) if is_number(*kind) => value,
         Some(ColumnType::MYSQL_TYPE_DOUBLE | ColumnType::MYSQL_TYPE_FLOAT) => {
             if value.contains('e') {
@@ -232,7 +232,7 @@ mod tests {
             ),
             (T::MYSQL_TYPE_VAR_STRING, [None; 4], "NULL"),
         ] {
-            assert_eq!(user_value(&table(kind, values)), literal);
+            assert_eq!(user_value(&table(kind, values), 0), literal);
         }
     }
 }
