@@ -56,8 +56,8 @@ test-mutations: tools ## breaks the data plane in one place at a time; the diffe
 test-drivers: tools ## the drivers' own test suites through the sidecar; writes docs/compatibility.md
 	@$(CARGO) build --locked --workspace --all-targets && $${CARGO_TARGET_DIR:-target}/debug/test-drivers
 
-bench: tools ## the load test and sysbench, beside the peers; writes bench/RESULTS.md
-	@bench/run
+bench: tools ## loads beside the peers; writes bench/RESULTS.md: make bench PARTS="idle busy"
+	@bench/run $(PARTS)
 
 audit: tools ## known weaknesses of the dependencies; needs the advisory database
 	@.ci/tools cargo-deny >/dev/null && .ci/deny check advisories

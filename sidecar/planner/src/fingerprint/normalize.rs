@@ -4,8 +4,9 @@ use std::ops::Range;
 
 use crate::lexer::{Lexer, Program, SqlMode, Token, TokenKind};
 
-/// Buffers beyond this size are given back before the next statement.
-const KEPT_BYTES: usize = 64 << 10;
+/// Buffers beyond this size are given back with [`Normalizer::rest`]: an idle session keeps no
+/// more.
+const KEPT_BYTES: usize = 1024;
 
 /// The buffers that one session reuses for every statement.
 #[derive(Debug, Default)]
@@ -105,13 +106,17 @@ impl Normalizer {
         }
     }
 
-    fn clear(&mut self) {
+    /// Gives back what a large statement made the buffers grow to.
+    pub fn rest(&mut self) {
         if self.text.capacity() > KEPT_BYTES {
             self.text = Vec::new();
         }
         if self.literals.capacity() * size_of::<Token>() > KEPT_BYTES {
             self.literals = Vec::new();
         }
+    }
+
+    fn clear(&mut self) {
         self.text.clear();
         self.literals.clear();
     }

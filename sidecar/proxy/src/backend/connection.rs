@@ -4,13 +4,16 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use bytes::{BufMut, BytesMut};
-use remora_protocol::{Command, ErrPacket, PacketCodec, Reply, ServerIdentity};
+use remora_protocol::{Command, ErrPacket, PacketCodec, Reply, ServerIdentity, StatusFlags};
 
 use super::statements::Statements;
 use super::written::Written;
 use super::{BackendError, Exchange};
+use crate::charsets;
 use crate::instances::{Server, SocketGuard};
 use crate::net::Channel;
+use crate::pool::{Fit, Holding, Identity, Place, Pool, Seat, Want};
+use crate::session::{Residue, Settings};
 use crate::telemetry::OpenGuard;
 
 /// A connection that rested longer than this is looked at before it is used again: MySQL may
@@ -34,11 +37,15 @@ pub struct Backend {
     pub(super) broken: bool,
     pub(super) statements: Statements,
     pub(super) last_used: Instant,
+    opened: Instant,
+    /// As whom it logged in.
+    logged_in: Arc<Identity>,
+    /// What the server said last about session and transaction.
+    pub(super) status: StatusFlags,
     /// How many commands are queued whose answers come before the next one's.
     queued: usize,
-    /// Whether it has state that cannot be replayed: temporary tables, locks by name, and
-    /// what a stored procedure left behind.
-    pub holds_state: bool,
+    /// What its session left on it that cannot be replayed.
+    pub(crate) residue: Residue,
     /// How much of the session's state this connection has; see `session::replay`.
     pub applied: Applied,
     /// What it committed, where that is of interest.
@@ -47,13 +54,22 @@ pub struct Backend {
     counted: Option<OpenGuard>,
     /// Ends it with its server.
     ends: Option<SocketGuard>,
+    /// The right to have it, where connections are counted. Last: it is given up when all else of
+    /// the connection is gone.
+    seat: Option<Seat>,
+    /// The session that has it, as those see it who want it.
+    held: Option<Holding>,
 }
 
 /// What of a session's state a connection already has.
 #[derive(Clone, Debug, Default)]
 pub struct Applied {
-    /// The number of the last SET that was replayed or run here.
-    pub settings: u64,
+    /// All SETs that were replayed or run here.
+    settings: Settings,
+    /// Something else may have been SET too.
+    unknown: bool,
+    /// What it began with.
+    first: &'static [u8],
     /// The current database, where one is known.
     pub database: Option<String>,
     /// What LAST_INSERT_ID() answers here.
@@ -66,8 +82,10 @@ impl Backend {
         channel: Channel,
         codec: PacketCodec,
         identity: ServerIdentity,
+        logged_in: Arc<Identity>,
         database: Option<String>,
     ) -> Self {
+        let now = Instant::now();
         Self {
             shard,
             channel,
@@ -76,9 +94,12 @@ impl Backend {
             identity,
             broken: false,
             statements: Statements::default(),
-            last_used: Instant::now(),
+            last_used: now,
+            opened: now,
+            logged_in,
+            status: StatusFlags::empty(),
             queued: 0,
-            holds_state: false,
+            residue: Residue::default(),
             applied: Applied {
                 database,
                 ..Applied::default()
@@ -86,6 +107,8 @@ impl Backend {
             written: None,
             counted: None,
             ends: None,
+            seat: None,
+            held: None,
         }
     }
 
@@ -99,6 +122,21 @@ impl Backend {
         // Without a handle it waits as long as the server is silent.
         let socket = self.channel.stream().socket().ok();
         self.ends = socket.map(|socket| server.hold(socket));
+    }
+
+    /// Counts it among the connections of its server.
+    pub(crate) fn seat(&mut self, seat: Seat) {
+        self.seat = Some(seat);
+    }
+
+    /// The pool that it belongs to, where connections are counted.
+    pub(crate) fn pool(&self) -> Option<&Arc<Pool>> {
+        self.seat.as_ref().map(Seat::pool)
+    }
+
+    /// Notes whose it is; `None`: nobody's.
+    pub(crate) fn belongs(&mut self, held: Option<Holding>) {
+        self.held = held;
     }
 
     /// Notes from now on what is committed here, or no more.
@@ -151,6 +189,96 @@ impl Backend {
         self.broken = true;
         // A server that is frozen sees it when it goes on.
         drop(tokio::time::timeout(PARTING, self.channel.close()).await);
+    }
+
+    /// Whether it is in a known state and nothing of its session is on it but settings.
+    pub(crate) fn may_rest(&self) -> bool {
+        let clean = !self.broken && self.residue.is_nothing() && self.queued == 0;
+        let in_transaction = StatusFlags::SERVER_STATUS_IN_TRANS;
+        clean && !self.status.contains(in_transaction) && self.channel.buffered().is_empty()
+    }
+
+    /// Since when nobody has used it.
+    pub(crate) fn last_used(&self) -> Instant {
+        self.last_used
+    }
+
+    /// When it was opened.
+    pub(crate) fn opened(&self) -> Instant {
+        self.opened
+    }
+
+    /// How well it fits what somebody wants.
+    pub(crate) fn fit(&self, want: &Want) -> Fit {
+        let Applied {
+            settings,
+            unknown,
+            first,
+            database,
+            ..
+        } = &self.applied;
+        let leaves = want.place != Place::Nowhere || database.is_none();
+        if !self.logged_in.is(&want.identity) || !leaves {
+            return Fit::Never;
+        }
+        if *unknown || *first != want.first || !settings.are(&want.settings) {
+            return Fit::Reset;
+        }
+        match &want.place {
+            Place::In(wanted) if database.as_ref() != Some(wanted) => Fit::Elsewhere,
+            Place::In(_) | Place::Anywhere | Place::Nowhere => Fit::Same,
+        }
+    }
+
+    /// The settings that it lacks to have `settings`; it is told them next.
+    pub(crate) fn lacks<'s>(&self, settings: &'s Settings) -> impl Iterator<Item = &'s [u8]> {
+        settings.since(self.applied.settings.version())
+    }
+
+    /// Whether it has these settings of its session's.
+    pub(crate) fn has(&self, settings: &Settings) -> bool {
+        self.applied.settings.version() == settings.version()
+    }
+
+    /// Notes that it has these settings.
+    pub(crate) fn adopt(&mut self, settings: &Settings) {
+        self.applied.settings = settings.clone();
+    }
+
+    /// Notes that a SET failed here, or a text ran that nobody understood: whatever it did stays
+    /// until a reset.
+    pub(crate) fn is_unclear(&mut self) {
+        self.applied.unknown = true;
+    }
+
+    /// Lets it begin with these settings, in the same write as the next command.
+    pub(crate) fn begin(&mut self, first: &'static [u8]) {
+        self.queue_query(first);
+        self.applied.first = first;
+    }
+
+    /// Lets the server forget all that others left, in the same write as the next command.
+    pub(crate) fn queue_reset(&mut self, want: &Want) {
+        self.start();
+        self.codec.encode_with(&mut self.out, |payload| {
+            payload.put_u8(COM_RESET_CONNECTION);
+        });
+        self.queued += 1;
+        self.forgot();
+        // The server's own default may be another one than the login's.
+        self.queue_query(charsets::set_names(want.identity.collation).as_bytes());
+        self.begin(want.first);
+    }
+
+    /// Notes that the server forgot everything but user and database.
+    fn forgot(&mut self) {
+        self.statements.clear();
+        self.residue = Residue::default();
+        let database = self.applied.database.take();
+        self.applied = Applied {
+            database,
+            ..Applied::default()
+        };
     }
 
     /// Whether the server closed the connection while it rested.
@@ -287,14 +415,13 @@ impl Backend {
             .finish()
             .await?
             .map_err(|error| BackendError::Server { shard, error })?;
-        self.statements.clear();
-        self.holds_state = false;
-        let database = self.applied.database.take();
-        self.applied = Applied {
-            database,
-            ..Applied::default()
-        };
+        self.forgot();
         Ok(())
+    }
+
+    /// Notes that its session is that of another collation now.
+    pub(crate) fn is_of(&mut self, identity: &Arc<Identity>) {
+        self.logged_in = Arc::clone(identity);
     }
 
     /// Says goodbye and closes.
@@ -310,6 +437,7 @@ impl Backend {
 }
 
 const COM_QUERY: u8 = 3;
+const COM_RESET_CONNECTION: u8 = 0x1f;
 /// A write buffer larger than this is given back after its statement.
 const LARGE_OUT: usize = 16 * 1024;
 
@@ -327,6 +455,19 @@ impl Backend {
             collation: 255,
         };
         let channel = Channel::new(crate::net::Stream::Unix(stream));
-        Self::new(0, channel, PacketCodec::new(1 << 20), identity, None)
+        let nobody = Arc::new(Identity {
+            user: Vec::new(),
+            password: remora_protocol::Password::default(),
+            capabilities: identity.capabilities,
+            collation: 255,
+        });
+        Self::new(
+            0,
+            channel,
+            PacketCodec::new(1 << 20),
+            identity,
+            nobody,
+            None,
+        )
     }
 }

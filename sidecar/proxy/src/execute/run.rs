@@ -223,7 +223,7 @@ impl Session {
         {
             self.fetch_found_rows(&answered).await;
         }
-        if traits.leaves_state {
+        if traits.leaves_state() {
             self.replicas.pin();
         }
         if traits.implicit_commit {
@@ -296,7 +296,7 @@ impl Session {
             }
             Action::Utility(kind) => (
                 Way::Local,
-                self.utility(world, kind, traits.leaves_state, request)
+                self.utility(world, kind, traits.leaves_state(), request)
                     .await,
             ),
             Action::Explain(rows) => (

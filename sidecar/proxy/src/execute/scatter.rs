@@ -160,6 +160,7 @@ impl Session {
         });
         self.state.row_count = -1;
         self.state.found_rows = Some(rows);
+        self.state.found_rows_at = None;
         self.state.diagnostics = Diagnostics::of_notes(notes);
         if route.reading != Reading::Primary {
             over.count(world, &shards);

@@ -45,13 +45,12 @@ impl Session {
                 // Too large to be held here: as if a statement on that shard had assigned it.
                 None => {
                     self.state.settings.forget(&name);
-                    self.state.variables_at = Some(shard);
+                    self.state.variables.keep(shard);
                 }
             }
         }
-        let version = self.state.settings.version();
         if let Some(backend) = self.backends.get(shard) {
-            backend.applied.settings = version;
+            backend.adopt(&self.state.settings);
             if modes || charsets {
                 // What is prepared there was read under the old ones.
                 backend.forget_statements()?;
@@ -86,7 +85,11 @@ impl Session {
 
     /// A SET that gives a variable the value that it has on `shard`; `None` for one that takes more
     /// than the session may hold.
-    async fn computed(&mut self, shard: usize, name: &[u8]) -> Result<Option<Vec<u8>>, Failure> {
+    pub(super) async fn computed(
+        &mut self,
+        shard: usize,
+        name: &[u8],
+    ) -> Result<Option<Vec<u8>>, Failure> {
         let name = String::from_utf8_lossy(name).into_owned();
         if name.starts_with('@') {
             // As a literal each byte takes two.

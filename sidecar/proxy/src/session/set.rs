@@ -1,5 +1,6 @@
 //! SET: run on one server, remembered for the others.
 
+use remora_planner::Leaves;
 use remora_planner::lexer::{Lexer, SqlMode};
 use remora_planner::utility::{self, Assignment, Scope, SetValue, Span, TransactionScope};
 use remora_protocol::ErrPacket;
@@ -85,7 +86,9 @@ impl Session {
         let Some(backend) = self.backends.get(shard) else {
             return Err(Failure::CutOff);
         };
-        backend.holds_state |= leaves_state;
+        if leaves_state {
+            backend.residue.may_leave(Leaves::Anything);
+        }
         let params = request.params.map(<[_]>::to_vec);
         let using = request.using.iter().map(|name| Operand::Variable(name));
         let using = using.collect();
@@ -96,6 +99,10 @@ impl Session {
         };
         let relayed = relay(&mut self.client, exchange, &patch).await?;
         let Some(ended) = &relayed.ended else {
+            if let Some(backend) = self.backends.get(shard) {
+                // Of several assignments the first may have been made.
+                backend.is_unclear();
+            }
             self.state.failed_on(shard);
             return Ok(());
         };
