@@ -10,7 +10,7 @@ use remora_planner::lexer::string_literal;
 use remora_planner::utility::{self, Prepared as Statement, PreparedText, Span, StatementKind};
 use remora_protocol::{ColumnType, ErrPacket, OkPacket};
 
-use super::remember::{is_number, user_value};
+use super::remember::is_number;
 use super::utility::not_supported;
 use super::{HOME, Session};
 use crate::backend::Table;
@@ -22,7 +22,7 @@ use crate::world::World;
 /// MySQL's number for a text that it does not understand.
 const PARSE_ERROR: u16 = 1064;
 /// The columns that tell of one user variable.
-const TOLD: usize = 5;
+const TOLD: usize = 4;
 
 impl Session {
     /// Runs a statement of [`StatementKind::Prepared`].
@@ -136,7 +136,7 @@ impl Session {
         .await?;
         if kind == StatementKind::Call && !using.is_empty() {
             // Its OUT parameters.
-            self.state.variables_at = Some(HOME);
+            self.assigned_variables(HOME, outer.sql);
         }
         Ok(())
     }
@@ -166,33 +166,20 @@ impl Session {
         }
         let shard = self.any_shard();
         self.prepare_backend(world, shard).await?;
+        self.fetch_variables().await?;
         // As a literal each byte takes two.
         let most = self.room() / 2 / variables.len();
         let told = |name: &&[u8]| {
             let name = String::from_utf8_lossy(name);
             let fits = format!("COALESCE(LENGTH({name}), 0) <= {most}");
             format!(
-                "{name}, IF({fits}, HEX({name}), NULL), CHARSET({name}), COLLATION({name}), \
+                "{name}, IF({fits}, HEX({name}), NULL), CHARSET({name}), \
                  IF({fits}, HEX(CONVERT({name} USING utf8mb4)), NULL)"
             )
         };
         let told: Vec<String> = variables.iter().map(told).collect();
         let ask = format!("SELECT {} LIMIT 1", told.join(", "));
-        let table = self.ask(shard, ask.as_bytes()).await?;
-        if self.state.variables_at.is_some() {
-            for (index, name) in variables.iter().enumerate() {
-                if let Value::Large = Value::of(&table, index) {
-                    continue;
-                }
-                let set = format!(
-                    "SET {} = {}",
-                    String::from_utf8_lossy(name),
-                    user_value(&table, index * TOLD)
-                );
-                self.state.settings.put(name, set.into_bytes());
-            }
-        }
-        Ok(table)
+        self.ask(shard, ask.as_bytes()).await
     }
 
     /// The error of a text that cannot be prepared: MySQL's own, where it has one.
@@ -244,7 +231,7 @@ impl Value {
             _ if told.text(at + 2) == "binary" => {
                 hex::decode(told.text(at + 1)).map_or(Self::Large, Self::Bytes)
             }
-            _ => hex::decode(told.text(at + 4)).map_or(Self::Large, Self::Text),
+            _ => hex::decode(told.text(at + 3)).map_or(Self::Large, Self::Text),
         }
     }
 
@@ -294,7 +281,7 @@ mod tests {
                 0,
             )
         };
-        let text = |charset| [Some("a"), Some("61"), Some(charset), None, Some("61")];
+        let text = |charset| [Some("a"), Some("61"), Some(charset), Some("61")];
         for (kind, told, value) in [
             (
                 T::MYSQL_TYPE_LONGLONG,
@@ -323,7 +310,7 @@ mod tests {
             ),
             (
                 T::MYSQL_TYPE_VAR_STRING,
-                [Some("a"), None, Some("latin1"), None, None],
+                [Some("a"), None, Some("latin1"), None],
                 Value::Large,
             ),
             (T::MYSQL_TYPE_VAR_STRING, [None; TOLD], Value::Null),

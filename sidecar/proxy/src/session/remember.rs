@@ -103,7 +103,7 @@ impl Session {
                 return Ok(None);
             }
             return Ok(Some(
-                format!("SET {name} = {}", user_value(&table, 0)).into_bytes(),
+                format!("SET {name} = {}", user_value(&table)).into_bytes(),
             ));
         }
         let table = self
@@ -167,12 +167,11 @@ pub(super) fn is_number(kind: ColumnType) -> bool {
     )
 }
 
-/// A user variable's value as a literal of the same type, character set and collation: of the
-/// columns from `at` on.
-pub(super) fn user_value(table: &Table, at: usize) -> String {
-    let [value, hex, charset, collation] = [0, 1, 2, 3].map(|column| table.text(at + column));
-    match table.kinds.get(at) {
-        _ if table.is_null(at) => "NULL".to_owned(),
+/// A user variable's value as a literal of the same type, character set and collation.
+fn user_value(table: &Table) -> String {
+    let [value, hex, charset, collation] = [0, 1, 2, 3].map(|column| table.text(column));
+    match table.kinds.first() {
+        _ if table.is_null(0) => "NULL".to_owned(),
         Some(kind) if is_number(*kind) => value,
         Some(ColumnType::MYSQL_TYPE_DOUBLE | ColumnType::MYSQL_TYPE_FLOAT) => {
             if value.contains('e') {
@@ -235,7 +234,7 @@ mod tests {
             ),
             (T::MYSQL_TYPE_VAR_STRING, [None; 4], "NULL"),
         ] {
-            assert_eq!(user_value(&table(kind, values), 0), literal);
+            assert_eq!(user_value(&table(kind, values)), literal);
         }
     }
 }
