@@ -157,6 +157,12 @@ impl Proxy {
     /// Puts another world into force.
     pub(crate) fn put_world(&self, world: World) {
         self.servers.retain(&world.fleets, &self.metrics);
+        if !world.snapshot.has_users_of(&self.world().snapshot) {
+            // Whoever has another password, or may not come any more.
+            for member in world.fleets.iter().flat_map(|fleet| &fleet.members) {
+                member.server.pool().clear();
+            }
+        }
         self.snapshots.adopted(&world.snapshot.backend_tls);
         self.world.store(Arc::new(world));
         self.worlds.send_replace(());

@@ -107,10 +107,17 @@ impl Session {
 
     /// A command ended: its connections can be had.
     pub(super) async fn rests(&mut self) {
-        if self.shows_what_it_does() && self.proxy.servers.pressure().is_felt() {
-            Box::pin(self.give(Pool::is_wanted)).await;
-            self.shows_what_it_does();
+        if !self.shows_what_it_does() {
+            return;
         }
+        if self.holder.take_asked() {
+            Box::pin(self.give(|_| true)).await;
+        } else if self.proxy.servers.pressure().is_felt() {
+            Box::pin(self.give(Pool::is_wanted)).await;
+        } else {
+            return;
+        }
+        self.shows_what_it_does();
     }
 
     /// Somebody asked this idle session for its connections: one who waits, or the pool, which
@@ -136,8 +143,8 @@ impl Session {
             return false;
         }
         let spare = !self.replicas.is_empty() || {
-            let kept = |shard: usize, backend: &Backend| self.keeps(shard) || !backend.may_rest();
-            self.backends.any(|shard, backend| !kept(shard, backend))
+            let spare = |shard, backend: &Backend| !self.keeps(shard) && backend.is_clean();
+            self.backends.any(spare)
         };
         self.holder
             .set(if spare { Doing::Idle } else { Doing::Kept });
@@ -157,7 +164,7 @@ impl Session {
         let wants = |backend: &Backend| backend.pool().is_some_and(|pool| wanted(pool));
         let shards: Vec<usize> = self.backends.shards().collect();
         for shard in shards {
-            let asked = |backend: &&mut Backend| wants(backend) && backend.may_rest();
+            let asked = |backend: &&mut Backend| wants(backend) && backend.is_clean();
             if self.keeps(shard) || self.backends.get(shard).filter(asked).is_none() {
                 continue;
             }
@@ -196,6 +203,7 @@ impl Session {
         let Some(backend) = self.backends.get(shard) else {
             return Ok(());
         };
+        backend.send_queued().await?;
         if self.state.diagnostics == Diagnostics::On(shard) {
             let notes = Note::fetch(backend).await?;
             let world = self.proxy.world();
