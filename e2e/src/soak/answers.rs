@@ -82,7 +82,11 @@ impl Session {
                     .concat()
             })
             .collect();
-        ensure!(got == expected, "{got:?} and not {expected:?}: {sql}");
+        ensure!(
+            got == expected,
+            "{got:?} and {:?}, and not {expected:?}: {sql}",
+            outcome.error
+        );
         match (breaks, outcome.error) {
             (true, Some(error)) if error.code == 1054 => Ok(()),
             (false, None) => Ok(()),
