@@ -84,7 +84,7 @@ impl Session {
             .collect();
         ensure!(
             got == expected,
-            "{got:?} and {:?}, and not {expected:?}: {sql}",
+            "{got:?} and not {expected:?}: {sql}: {:?}",
             outcome.error
         );
         match (breaks, outcome.error) {

@@ -190,27 +190,28 @@ impl Session {
         }
     }
 
-    /// Asks the server of `shard` for what it alone knows of the session.
+    /// Asks the server of `shard` for what it alone knows of the session. SHOW WARNINGS changes
+    /// nothing of the rest; each question after it takes the warnings away, and FOUND_ROWS().
     async fn take_along(&mut self, shard: usize) -> Result<(), Failure> {
-        if matches!(self.state.insert_id, InsertId::Ask { shard: at, .. } if at == shard) {
-            self.learn_insert_id().await?;
-        }
-        if self.state.variables.on() == Some(shard) {
-            self.fetch_variables().await?;
-        }
         let Some(backend) = self.backends.get(shard) else {
             return Ok(());
         };
-        if self.state.found_rows_at == Some(shard) {
-            let table = backend.table(b"SELECT FOUND_ROWS() LIMIT 1").await??;
-            self.state.found_rows = table.text(0).parse().ok();
-            self.state.found_rows_at = None;
-        }
         if self.state.diagnostics == Diagnostics::On(shard) {
             let notes = Note::fetch(backend).await?;
             let world = self.proxy.world();
             let logical = notes.into_iter().map(|note| note.logical(&world.names));
             self.state.diagnostics = Diagnostics::of_notes(logical.collect());
+        }
+        if self.state.found_rows_at == Some(shard) {
+            let table = backend.table(b"SELECT FOUND_ROWS() LIMIT 1").await??;
+            self.state.found_rows = table.text(0).parse().ok();
+            self.state.found_rows_at = None;
+        }
+        if matches!(self.state.insert_id, InsertId::Ask { shard: at, .. } if at == shard) {
+            self.learn_insert_id().await?;
+        }
+        if self.state.variables.on() == Some(shard) {
+            self.fetch_variables().await?;
         }
         Ok(())
     }
