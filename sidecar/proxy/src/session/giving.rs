@@ -203,15 +203,26 @@ impl Session {
             self.state.diagnostics = Diagnostics::of_notes(logical.collect());
         }
         if self.state.found_rows_at == Some(shard) {
-            let table = backend.table(b"SELECT FOUND_ROWS() LIMIT 1").await??;
-            self.state.found_rows = table.text(0).parse().ok();
-            self.state.found_rows_at = None;
+            self.learn_found_rows().await?;
         }
         if matches!(self.state.insert_id, InsertId::Ask { shard: at, .. } if at == shard) {
             self.learn_insert_id().await?;
         }
         if self.state.variables.on() == Some(shard) {
             self.fetch_variables().await?;
+        }
+        Ok(())
+    }
+
+    /// Asks the shard that knows FOUND_ROWS(), if one alone does. The statement that wants it may run
+    /// on another one.
+    pub(crate) async fn learn_found_rows(&mut self) -> Result<(), Failure> {
+        let Some(shard) = self.state.found_rows_at.take() else {
+            return Ok(());
+        };
+        if let Some(backend) = self.backends.get(shard) {
+            let table = backend.table(b"SELECT FOUND_ROWS() LIMIT 1").await??;
+            self.state.found_rows = table.text(0).parse().ok();
         }
         Ok(())
     }
