@@ -5,6 +5,7 @@ mod connections;
 mod encrypted;
 mod keys;
 mod layout;
+mod processes;
 mod replicas;
 mod state;
 mod wide;

@@ -91,6 +91,7 @@ pub(crate) async fn run(arguments: Run) -> anyhow::Result<()> {
     tokio::spawn(async move { recovering.recover_transactions(tended).await });
     tokio::spawn(async move { follower.follow_snapshots().await });
     tokio::spawn(proxy.clone().watch_servers());
+    tokio::spawn(proxy.clone().watch_clients());
     tokio::task::spawn_blocking(move || proxy.make_rsa_key());
     ended.await;
     tracing::info!("Stopping: open transactions may finish");

@@ -9,6 +9,7 @@ use remora_protocol::{Command, ErrPacket, PacketCodec, Reply, ServerIdentity};
 use super::statements::Statements;
 use super::written::Written;
 use super::{BackendError, Exchange};
+use crate::clients::{Entry, Lease};
 use crate::instances::{Server, SocketGuard};
 use crate::net::Channel;
 use crate::telemetry::OpenGuard;
@@ -47,6 +48,10 @@ pub struct Backend {
     counted: Option<OpenGuard>,
     /// Ends it with its server.
     ends: Option<SocketGuard>,
+    /// The server that it leads to.
+    server: Option<Arc<Server>>,
+    /// The client that it works for.
+    lease: Option<Lease>,
 }
 
 /// What of a session's state a connection already has.
@@ -86,6 +91,8 @@ impl Backend {
             written: None,
             counted: None,
             ends: None,
+            server: None,
+            lease: None,
         }
     }
 
@@ -99,6 +106,31 @@ impl Backend {
         // Without a handle it waits as long as the server is silent.
         let socket = self.channel.stream().socket().ok();
         self.ends = socket.map(|socket| server.hold(socket));
+    }
+
+    /// Notes the server that it leads to.
+    pub(crate) fn leads_to(&mut self, server: &Arc<Server>) {
+        self.server = Some(Arc::clone(server));
+    }
+
+    /// Lets it work for a client: whoever interrupts that one's statements interrupts them here.
+    pub(crate) fn work_for(&mut self, client: &Arc<Entry>) {
+        let server = self.server.as_ref();
+        self.lease = server.map(|server| Lease::new(client, server, self.identity.connection_id));
+    }
+
+    /// Lets it work for nobody, so that somebody else may have it. That waits for a KILL that is
+    /// under way on it; where one may still come, the connection is given up.
+    #[expect(
+        dead_code,
+        reason = "a connection has one session as long as there are no pools"
+    )]
+    pub(crate) async fn work_for_nobody(&mut self) {
+        if let Some(lease) = self.lease.take()
+            && !lease.end().await
+        {
+            self.abandon();
+        }
     }
 
     /// Notes from now on what is committed here, or no more.

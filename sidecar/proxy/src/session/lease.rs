@@ -106,6 +106,7 @@ impl Session {
         let database = database_on(&self.state, world, shard).map(str::to_owned);
         let login = self.login(database);
         let mut backend = world.connect(shard, login).await?;
+        backend.work_for(self.entry.entry());
         backend.track_writes(world.reads.is_some());
         backend.queue_query(first_settings(world));
         self.proxy.saw_version(&backend.identity().version);

@@ -11,6 +11,7 @@ mod next_transaction;
 mod prepare;
 mod prepared;
 mod probes;
+mod processes;
 mod query;
 mod reading;
 mod remember;
@@ -44,6 +45,7 @@ pub(crate) use settings::Settings;
 pub(crate) use state::{InsertId, State};
 pub(crate) use transaction::{Begun, Transaction};
 
+use crate::clients::{Registered, Who};
 use crate::execute::ResultCharset;
 use crate::failure::Failure;
 use crate::frontend::{Client, log_in};
@@ -56,6 +58,8 @@ pub(crate) struct Session {
     pub(crate) proxy: Arc<Proxy>,
     pub(crate) client: Client,
     pub(crate) id: u32,
+    /// What others see of it.
+    pub(crate) entry: Registered,
     pub(crate) account: Account,
     pub(crate) state: State,
     pub(crate) backends: Backends,
@@ -75,11 +79,26 @@ pub(crate) struct Account {
     pub(crate) identity: ClientIdentity,
     /// The client's host, as MySQL would name it.
     pub(crate) host: String,
+    /// Its port.
+    port: u16,
 }
 
 impl Account {
-    fn new(identity: ClientIdentity, host: String) -> Self {
-        Self { identity, host }
+    fn new(identity: ClientIdentity, host: String, port: u16) -> Self {
+        Self {
+            identity,
+            host,
+            port,
+        }
+    }
+
+    /// As whom others see the client.
+    fn who(&self) -> Who {
+        Who {
+            user: self.identity.user.clone(),
+            password: self.identity.password.clone(),
+            host: format!("{}:{}", self.host, self.port),
+        }
     }
 
     /// The collation to log in with. MySQL takes its default for those that do not fit in the
@@ -109,11 +128,14 @@ pub(crate) async fn run(
     let _open = metrics.connected();
     match log_in(&proxy, stream, id, host.clone()).await {
         Ok(Some(logged_in)) => {
-            let client = logged_in.client;
+            let mut client = logged_in.client;
             let database = logged_in.identity.database.clone();
-            let account = Account::new(logged_in.identity, host);
+            let account = Account::new(logged_in.identity, host, peer.port());
+            let Some(entry) = register(&proxy, &mut client, id, &account).await else {
+                return;
+            };
             proxy.first_look().await;
-            let mut session = Session::new(proxy, client, id, account);
+            let mut session = Session::new(proxy, client, entry, account);
             if session.enter(database).await.is_ok() {
                 session.serve(stop).await;
             }
@@ -127,15 +149,41 @@ pub(crate) async fn run(
     }
 }
 
+/// Adds a client to those that are logged in, or tells it why not.
+async fn register(
+    proxy: &Proxy,
+    client: &mut Client,
+    id: u32,
+    account: &Account,
+) -> Option<Registered> {
+    let refused = match client.socket() {
+        Ok(socket) => match proxy.clients().add(id, account.who(), socket, None) {
+            Ok(entry) => return Some(entry),
+            Err(error) => error,
+        },
+        Err(error) => {
+            tracing::warn!(%error, "A client could not be let in");
+            ErrPacket::new(1040, *b"08004", "Too many connections")
+        }
+    };
+    proxy.metrics.error(refused.code);
+    client.put_error(&refused);
+    // It may be gone; either way its connection ends.
+    drop(client.flush().await);
+    client.close().await;
+    None
+}
+
 impl Session {
-    fn new(proxy: Arc<Proxy>, mut client: Client, id: u32, account: Account) -> Self {
+    fn new(proxy: Arc<Proxy>, mut client: Client, entry: Registered, account: Account) -> Self {
         // Where replicas are read from, the sidecar has servers tell them.
         client.set_own_gtids(proxy.world().reads.is_none());
         let state = State::new(client.capabilities(), account.collation());
         Self {
             proxy,
             client,
-            id,
+            id: entry.id(),
+            entry,
             account,
             state,
             backends: Backends::default(),
@@ -157,7 +205,9 @@ impl Session {
                     ..OkPacket::default()
                 };
                 self.client.put_ok(&ok);
-                Ok(self.client.flush().await?)
+                self.client.flush().await?;
+                self.entry.rests();
+                Ok(())
             }
             Err(Failure::Answer(error) | Failure::Last(error)) => {
                 self.client.put_error(&error);
@@ -184,7 +234,9 @@ impl Session {
                 Ok(payload) => self.dispatch(&payload).await,
                 Err(error) => Err(error.into()),
             };
-            match self.conclude(outcome).await {
+            let concluded = self.conclude(outcome).await;
+            self.entry.rests();
+            match concluded {
                 Ok(true) => self.client.shrink(),
                 Ok(false) | Err(_) => return,
             }

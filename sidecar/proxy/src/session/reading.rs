@@ -121,6 +121,7 @@ impl Session {
             let database = database_on(&self.state, world, shard).map(str::to_owned);
             let login = self.login(database);
             let mut backend = world.connect_replica(member, login).await?;
+            backend.work_for(self.entry.entry());
             backend.queue_query(first_settings(world));
             self.replicas.insert(Arc::clone(server), backend);
         }
