@@ -5,6 +5,8 @@ mod connections;
 mod encrypted;
 mod keys;
 mod layout;
+mod memory;
+mod pools;
 mod processes;
 mod replicas;
 mod state;

@@ -19,6 +19,7 @@ mod layout;
 mod names;
 mod net;
 mod node;
+mod pool;
 mod proxy;
 mod sequence;
 mod server_defaults;

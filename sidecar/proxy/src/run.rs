@@ -90,6 +90,8 @@ pub(crate) async fn run(arguments: Run) -> anyhow::Result<()> {
     let (follower, recovering) = (proxy.clone(), proxy.clone());
     tokio::spawn(async move { recovering.recover_transactions(tended).await });
     tokio::spawn(async move { follower.follow_snapshots().await });
+    let tending = proxy.clone();
+    tokio::spawn(async move { tending.tend_pools().await });
     tokio::spawn(proxy.clone().watch_servers());
     tokio::spawn(proxy.clone().watch_clients());
     tokio::task::spawn_blocking(move || proxy.make_rsa_key());

@@ -21,4 +21,4 @@ mod writes;
 pub(crate) use cover::{Cover, ResultCharset, Unveiling};
 pub(crate) use local::{Cell, number_column, put_table, text_column};
 pub(crate) use relay::{Patch, Relayed, Withheld, relay};
-pub(crate) use run::Request;
+pub(crate) use run::{Request, Route};

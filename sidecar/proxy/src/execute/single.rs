@@ -59,7 +59,6 @@ impl Session {
         let Some(backend) = self.backends.get(shard) else {
             return Err(Failure::CutOff);
         };
-        backend.holds_state |= matches!(target, Target::Home);
         if route.reading != Reading::Primary {
             count_primary_read(world, shard);
         }
@@ -80,6 +79,8 @@ impl Session {
             cover: route.cover,
         };
         let relayed = relay(&mut self.client, exchange, &patch).await?;
+        self.note_residue(shard, statement, route, relayed.ended.is_some())
+            .await?;
         if let Some(error) = relayed.withheld {
             self.ask_transaction(shard).await?;
             return Err(logical(world, error).into());
@@ -97,8 +98,9 @@ impl Session {
         self.state
             .transaction
             .first()
-            .or(self.state.variables_at)
+            .or(self.state.variables.on())
             .or(known)
+            .or(self.state.found_rows_at)
             .or_else(|| self.backends.preferred())
             .unwrap_or(HOME)
     }

@@ -12,8 +12,8 @@ use crate::net::Channel;
 
 /// MySQL's default for `max_allowed_packet`, which clients expect to be able to send.
 pub(super) const MAX_PACKET: usize = 64 << 20;
-/// An output buffer larger than this is given back after its answer.
-const LARGE_OUT: usize = 16 * 1024;
+/// An output buffer larger than this is given back after its answer: an idle client keeps no more.
+const LARGE_OUT: usize = 1024;
 
 /// Why a client's connection ends.
 #[derive(Debug, thiserror::Error)]
@@ -84,8 +84,10 @@ impl Client {
             if let Some(payload) = self.codec.decode(self.channel.buffer())? {
                 return Ok(payload);
             }
-            let missing = self.codec.missing(self.channel.buffer());
-            self.channel.buffer().reserve(missing);
+            if !self.channel.buffered().is_empty() {
+                let missing = self.codec.missing(self.channel.buffered());
+                self.channel.buffer().reserve(missing);
+            }
             self.channel.fill().await?;
         }
     }
@@ -207,9 +209,9 @@ impl Client {
         std::mem::take(&mut self.sent)
     }
 
-    /// Gives back what a large command or answer made the buffers grow to.
-    pub(crate) fn shrink(&mut self) {
-        self.channel.shrink();
+    /// Gives back what only a command and its answer need.
+    pub(crate) fn rest(&mut self) {
+        self.channel.rest();
         if self.out.capacity() > LARGE_OUT {
             self.out = BytesMut::new();
         }

@@ -4,12 +4,12 @@ use std::sync::Arc;
 
 use bytes::BytesMut;
 use remora_protocol::{
-    ChangeUser, Command, ErrPacket, OkPacket, Reply, SessionChange, StatusFlags, backend_wish,
+    ChangeUser, Command, ErrPacket, OkPacket, Reply, SessionChange, StatusFlags,
 };
 
 use super::lease::{HOME, first_settings};
-use super::{Account, DEFAULT_COLLATION, Session, State};
-use crate::backend::Login;
+use super::{Account, Session, State};
+use crate::backend::{Backend, Login};
 use crate::charsets;
 use crate::execute::{Patch, relay};
 use crate::failure::Failure;
@@ -154,22 +154,22 @@ impl Session {
     /// COM_RESET_CONNECTION: everything is forgotten but the user and the database.
     async fn reset(&mut self) -> Result<(), Failure> {
         let world = self.proxy.world();
+        // MySQL forgets the login's collation too, so that further shards must not see it.
+        self.account.forget_collation();
+        let identity = Arc::clone(&self.account.towards_mysql);
+        let begin = |backend: &mut Backend| {
+            // The server's own default may be another one; this travels with what follows.
+            backend.queue_query(b"SET NAMES utf8mb4");
+            backend.begin(first_settings(&world));
+            backend.is_of(&identity);
+        };
         self.backends.drop_gone();
         for backend in self.backends.iter_mut() {
             backend.reset().await?;
-            // The server's own default may be another one; this travels with what follows.
-            backend.queue_query(b"SET NAMES utf8mb4");
-            backend.queue_query(first_settings(&world));
+            begin(backend);
         }
-        self.replicas
-            .reset(|backend| {
-                backend.queue_query(b"SET NAMES utf8mb4");
-                backend.queue_query(first_settings(&world));
-            })
-            .await;
+        self.replicas.reset(begin).await;
         self.client.set_own_gtids(world.reads.is_none());
-        // MySQL forgets the login's collation too, so that further shards must not see it.
-        self.account.identity.collation = DEFAULT_COLLATION.into();
         let database = self.state.context.database.clone();
         self.renew_state();
         Arc::make_mut(&mut self.state.context).database = database;
@@ -195,8 +195,7 @@ impl Session {
 
     async fn change_user(&mut self, request: ChangeUser<'_>) -> Result<bool, Failure> {
         let host = self.account.host.clone();
-        self.backends.quit_all().await;
-        self.replicas.quit_all().await;
+        self.part().await;
         let own_gtids = self.proxy.world().reads.is_none();
         self.client.set_own_gtids(own_gtids);
         self.prepared.clear();
@@ -231,14 +230,14 @@ impl Session {
 
     /// As whom the session logs in to a shard.
     pub(super) fn login(&self, database: Option<String>) -> Login {
-        let identity = &self.account.identity;
+        let identity = &self.account.towards_mysql;
         Login {
             user: identity.user.clone(),
             password: identity.password.clone(),
             database,
-            capabilities: backend_wish(self.client.capabilities()),
-            collation: self.account.collation(),
-            attributes: identity.attributes.clone(),
+            capabilities: identity.capabilities,
+            collation: identity.collation,
+            attributes: self.account.identity.attributes.clone(),
         }
     }
 }

@@ -38,9 +38,7 @@ impl Session {
             },
             StatementKind::UnlockTables => self.unlock_tables(request).await,
             StatementKind::Kill => self.kill(world, request).await,
-            StatementKind::Prepared => Err(not_supported(
-                "PREPARE and EXECUTE as statements; prepare by the client library instead",
-            )),
+            StatementKind::Prepared => self.prepared_by_name(world, request).await,
             _ => Err(not_supported("this statement")),
         }
     }
@@ -79,7 +77,13 @@ impl Session {
     /// Locks are on the first shard, where tables live that may be locked.
     async fn unlock_tables(&mut self, request: &Request<'_>) -> Result<(), Failure> {
         if self.backends.get(HOME).is_some() {
-            return self.pass_to(HOME, request.sql, request.more_results).await;
+            self.pass_to(HOME, request.sql, request.more_results)
+                .await?;
+            let unlocked = self.state.row_count >= 0;
+            if let Some(backend) = self.backends.get(HOME).filter(|_| unlocked) {
+                backend.residue.unlocked_tables();
+            }
+            return Ok(());
         }
         self.put_ok(request.more_results);
         Ok(())
@@ -90,6 +94,9 @@ impl Session {
         let shard = self.any_shard();
         let world = self.proxy.world();
         self.prepare_backend(&world, shard).await?;
+        if let Some(backend) = self.backends.get(shard) {
+            backend.is_unclear();
+        }
         self.pass_to(shard, sql, false).await
     }
 
