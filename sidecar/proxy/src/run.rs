@@ -93,6 +93,7 @@ pub(crate) async fn run(arguments: Run) -> anyhow::Result<()> {
     let tending = proxy.clone();
     tokio::spawn(async move { tending.tend_pools().await });
     tokio::spawn(proxy.clone().watch_servers());
+    tokio::spawn(proxy.clone().watch_clients());
     tokio::task::spawn_blocking(move || proxy.make_rsa_key());
     ended.await;
     tracing::info!("Stopping: open transactions may finish");

@@ -78,6 +78,7 @@ impl Session {
         drop(waits);
         metrics.got(got, came.elapsed());
         backend.belongs(Some(pool.hold(&self.holder)));
+        backend.work_for(self.entry.entry());
         Ok(backend)
     }
 
@@ -177,10 +178,15 @@ impl Session {
                 // A variable is too large to be held here.
                 continue;
             }
-            match self.backends.take(shard).map(Rested::new) {
-                Some(Ok(rested)) => rested.give(),
-                Some(Err(backend)) => self.backends.insert(*backend),
-                None => {}
+            if let Some(mut backend) = self.backends.take(shard) {
+                backend.work_for_nobody().await;
+                match Rested::new(backend) {
+                    Ok(rested) => rested.give(),
+                    Err(mut backend) => {
+                        backend.work_for(self.entry.entry());
+                        self.backends.insert(*backend);
+                    }
+                }
             }
             if let Some(pool) = pool.filter(|pool| pool.is_wanted()) {
                 // Whoever asked may not have got it.
@@ -190,7 +196,8 @@ impl Session {
         if let Some(answered) = self.replicas.take_answered() {
             self.fetch_found_rows(&answered).await;
         }
-        for backend in self.replicas.take(wants) {
+        for mut backend in self.replicas.take(wants) {
+            backend.work_for_nobody().await;
             if let Ok(rested) = Rested::new(backend) {
                 rested.give();
             }
@@ -246,6 +253,7 @@ impl Session {
             if self.state.variables.on() == Some(shard) {
                 backend.is_unclear();
             }
+            backend.work_for_nobody().await;
             let given = match self.state.transaction.includes(shard) {
                 true => Err(Box::new(backend)),
                 false => Rested::new(backend),
@@ -256,7 +264,8 @@ impl Session {
             }
         }
         let replicas: Vec<Backend> = self.replicas.take_all().collect();
-        for backend in replicas {
+        for mut backend in replicas {
+            backend.work_for_nobody().await;
             match Rested::new(backend) {
                 Ok(rested) => rested.give(),
                 Err(backend) => backend.quit().await,
