@@ -215,6 +215,7 @@ impl Session {
         // Where replicas are read from, the sidecar has servers tell them.
         client.set_own_gtids(proxy.world().reads.is_none());
         let state = State::new(client.capabilities(), account.collation());
+        let holder = Arc::new(Holder::new(entry.id()));
         Self {
             proxy,
             client,
@@ -224,7 +225,7 @@ impl Session {
             state,
             backends: Backends::default(),
             replicas: Replicas::default(),
-            holder: Arc::new(Holder::new(entry.id())),
+            holder,
             prepared: Prepared::default(),
             probes: Probes::default(),
             result_charset: None,
