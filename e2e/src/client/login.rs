@@ -36,7 +36,7 @@ impl Login {
             port,
             account,
             database: Some("shop".to_owned()),
-            capabilities: backend_wish(server_offer()),
+            capabilities: backend_wish(server_offer()) | CapabilityFlags::CLIENT_MULTI_STATEMENTS,
         }
     }
 

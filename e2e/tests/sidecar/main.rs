@@ -5,6 +5,7 @@ mod connections;
 mod encrypted;
 mod keys;
 mod layout;
+mod memory;
 mod pools;
 mod replicas;
 mod state;

@@ -13,6 +13,17 @@ pub struct Call<'a> {
     pub sql: &'a [u8],
     /// What its `?` stand for; `None` in the text protocol.
     pub params: Option<Vec<Param<'a>>>,
+    /// In an EXECUTE by name, what they stand for: the answer comes in the text protocol then.
+    pub using: Vec<Operand<'a>>,
+}
+
+/// What an EXECUTE by name binds.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub enum Operand<'a> {
+    /// A user variable, with its `@`.
+    Variable(&'a [u8]),
+    /// A number that was made here.
+    Number(u64),
 }
 
 /// What MySQL says of a statement that it prepared.
@@ -49,6 +60,7 @@ impl Backend {
     /// If the connection breaks. MySQL's refusal to prepare it is [`BackendError::Server`].
     pub async fn run(&mut self, call: &Call<'_>) -> Result<Exchange<'_>, BackendError> {
         match &call.params {
+            None if !call.using.is_empty() => self.execute_by_name(call.sql, &call.using).await,
             None => self.query(call.sql).await,
             Some(params) => {
                 let statement = self.prepared(call.sql).await?;
@@ -59,6 +71,37 @@ impl Backend {
                 self.flush(Reply::Command).await
             }
         }
+    }
+
+    /// Executes a statement as SQL's EXECUTE does. No text of the client's names what is prepared
+    /// here: names are the session's.
+    async fn execute_by_name(
+        &mut self,
+        sql: &[u8],
+        using: &[Operand<'_>],
+    ) -> Result<Exchange<'_>, BackendError> {
+        let shard = self.shard;
+        // Whatever the session's sql_mode, hex digits are the same bytes.
+        self.queue_query(format!("SET @`remora text` = X'{}'", hex::encode(sql)).as_bytes());
+        let mut execute = b"EXECUTE `remora` USING ".to_vec();
+        for (index, operand) in using.iter().enumerate() {
+            if index > 0 {
+                execute.extend_from_slice(b", ");
+            }
+            match operand {
+                Operand::Variable(name) => execute.extend_from_slice(name),
+                Operand::Number(number) => {
+                    let variable = format!("@`remora {index}`");
+                    self.queue_query(format!("SET {variable} = {number}").as_bytes());
+                    execute.extend_from_slice(variable.as_bytes());
+                }
+            }
+        }
+        let prepared = self.query(b"PREPARE `remora` FROM @`remora text`").await?;
+        if let Err(error) = prepared.finish().await? {
+            return Err(BackendError::Server { shard, error });
+        }
+        self.query(&execute).await
     }
 
     /// The id of the prepared statement with this text, which is prepared if it is not yet.

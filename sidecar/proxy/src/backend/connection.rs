@@ -424,14 +424,20 @@ impl Backend {
         self.logged_in = Arc::clone(identity);
     }
 
-    /// Says goodbye and closes.
+    /// Says goodbye, and waits until the server let the connection go: its seat is free then, there
+    /// as well as here.
     pub async fn quit(mut self) {
-        if !self.broken {
-            // The server may be gone already; either way nothing is left to do.
-            if self.put(&Command::Quit).is_ok() {
-                let _ = self.channel.write(&self.out).await;
-            }
+        if self.broken || self.put(&Command::Quit).is_err() {
+            return self.channel.close().await;
         }
+        let parting = async {
+            // The server may be gone already; then there is nothing to wait for.
+            if self.channel.write(&self.out).await.is_ok() {
+                while self.channel.fill().await.is_ok() {}
+            }
+        };
+        // One that is frozen closes it when it goes on.
+        drop(tokio::time::timeout(PARTING, parting).await);
         self.channel.close().await;
     }
 }

@@ -13,7 +13,7 @@ use remora_planner::{
 use remora_protocol::{ColumnDef, ErrPacket, Param};
 
 use super::{Cover, Withheld};
-use crate::backend::Call;
+use crate::backend::{Call, Operand};
 use crate::console::explain;
 use crate::failure::Failure;
 use crate::proxy::table_changed;
@@ -32,6 +32,8 @@ pub(crate) struct Request<'a> {
     pub(crate) keys: Option<&'a [KeyParam<'a>]>,
     /// What the strings among the parameters are encoded in; `None`: as literals are.
     pub(crate) charset: Option<Charset>,
+    /// The user variables that EXECUTE names for its parameters.
+    pub(crate) using: &'a [&'a [u8]],
     /// Whether another statement of the same text follows.
     pub(crate) more_results: bool,
     /// What the answer of a veiled statement needs.
@@ -43,6 +45,8 @@ pub(crate) struct Request<'a> {
 pub(crate) struct Route<'a> {
     /// Where the client's parameters are.
     pub(crate) params: Option<&'a [Param<'a>]>,
+    /// The user variables in their place, in an EXECUTE.
+    pub(crate) using: &'a [&'a [u8]],
     /// What the statement is.
     pub(crate) kind: StatementKind,
     /// What the session must know of it.
@@ -79,9 +83,20 @@ impl<'a> Route<'a> {
             };
             statement.params.iter().map(feed).collect()
         });
+        let operand = |source: &ParamSource| match source {
+            ParamSource::Client(index) => {
+                Operand::Variable(self.using.get(*index as usize).copied().unwrap_or(b"NULL"))
+            }
+            ParamSource::Number(number) => Operand::Number(*number),
+        };
+        let using = match self.using {
+            [] => Vec::new(),
+            _ => statement.params.iter().map(operand).collect(),
+        };
         Call {
             sql: &statement.sql,
             params,
+            using,
         }
     }
 }
@@ -198,7 +213,11 @@ impl Session {
         let proxy = self.proxy.clone();
         let context = self.state.context.clone();
         let (kind, traits) = (planned.plan().kind(), planned.plan().traits());
-        let reading = self.reading(world, planned);
+        let reading = match request.using {
+            [] => self.reading(world, planned),
+            // Its variables are on primaries.
+            _ => Reading::Primary,
+        };
         if let Some(answered) = self.replicas.take_answered()
             && traits.uses_found_rows
         {
@@ -249,6 +268,7 @@ impl Session {
         }
         let route = Route {
             params: request.params,
+            using: request.using,
             kind,
             traits,
             insert: bound.insert,

@@ -241,7 +241,7 @@ impl Session {
         let Some(backend) = self.connection(shard, over) else {
             return Err(Failure::CutOff);
         };
-        let described = if uses_temporary_table(scatter, mode) {
+        let described = if uses_temporary_table(scatter, mode) || !call.using.is_empty() {
             backend.columns_of(&call).await?
         } else {
             backend.describe(call.sql).await?

@@ -39,13 +39,15 @@ impl Rested {
     }
 
     /// The connection as it was wanted: what others left on it is forgotten before the next
-    /// command, in the same write.
-    pub(crate) fn lend(mut self, want: &Want) -> Backend {
-        match self.fit(want) {
-            Fit::Same | Fit::Elsewhere => self.backend.adopt(&want.settings),
-            Fit::Reset | Fit::Never => self.backend.queue_reset(want),
+    /// command, in the same write. Says whether there was something to forget.
+    pub(crate) fn lend(mut self, want: &Want) -> (Backend, bool) {
+        let resets = matches!(self.fit(want), Fit::Reset | Fit::Never);
+        if resets {
+            self.backend.queue_reset(want);
+        } else {
+            self.backend.adopt(&want.settings);
         }
-        self.backend
+        (self.backend, resets)
     }
 }
 

@@ -17,6 +17,7 @@ use crate::backend::Backend;
 use crate::failure::Failure;
 use crate::instances::Member;
 use crate::pool::{Doing, Granted, Place, Pool, Rested, Want, is_full};
+use crate::telemetry::Granted as Got;
 use crate::world::World;
 
 /// How long to wait before a server that had no room is tried again, at least and at most. Many
@@ -37,20 +38,25 @@ impl Session {
         let shard = member.server.address().shard;
         let pool = member.server.pool();
         let want = Arc::new(self.want(world, shard));
-        let queue = pool.bounds().queue;
-        let deadline = Instant::now() + queue;
+        let (came, metrics) = (Instant::now(), &self.proxy.metrics.pools);
+        let deadline = came + pool.bounds().queue;
+        let waits = metrics.waits();
         // Those for whom others wait go first; else two could wait for each other.
         let ahead = self.backends.shards().next().is_some();
-        let backend = loop {
+        let (mut backend, got) = loop {
             let granted = pool.take(&want, ahead, deadline).await;
             let seat = match granted {
-                None => return Err(none_free(shard, pool).into()),
+                None => {
+                    metrics.got(Got::TimedOut, came.elapsed());
+                    return Err(none_free(shard, pool).into());
+                }
                 Some(Granted::Kept(rested)) => {
-                    let mut backend = rested.lend(&want);
+                    let (mut backend, was_reset) = rested.lend(&want);
                     if backend.is_gone() {
                         continue;
                     }
-                    break backend;
+                    let got = if was_reset { Got::Reset } else { Got::AsItWas };
+                    break (backend, got);
                 }
                 Some(Granted::Seat(seat)) => seat,
             };
@@ -60,7 +66,7 @@ impl Session {
             match world.connect_seated(member, login, seat).await {
                 Ok(mut backend) => {
                     backend.begin(want.first);
-                    break backend;
+                    break (backend, Got::Opened);
                 }
                 Err(error) if is_full(&error) && Instant::now() < deadline => {
                     let pause = rand::rng().random_range(TRY_AGAIN);
@@ -69,7 +75,8 @@ impl Session {
                 Err(error) => return Err(error.into()),
             }
         };
-        let mut backend = backend;
+        drop(waits);
+        metrics.got(got, came.elapsed());
         backend.belongs(Some(pool.hold(&self.holder)));
         Ok(backend)
     }
@@ -183,27 +190,28 @@ impl Session {
         }
     }
 
-    /// Asks the server of `shard` for what it alone knows of the session.
+    /// Asks the server of `shard` for what it alone knows of the session. SHOW WARNINGS changes
+    /// nothing of the rest; each question after it takes the warnings away, and FOUND_ROWS().
     async fn take_along(&mut self, shard: usize) -> Result<(), Failure> {
-        if matches!(self.state.insert_id, InsertId::Ask { shard: at, .. } if at == shard) {
-            self.learn_insert_id().await?;
-        }
-        if self.state.variables.on() == Some(shard) {
-            self.fetch_variables().await?;
-        }
         let Some(backend) = self.backends.get(shard) else {
             return Ok(());
         };
-        if self.state.found_rows_at == Some(shard) {
-            let table = backend.table(b"SELECT FOUND_ROWS() LIMIT 1").await??;
-            self.state.found_rows = table.text(0).parse().ok();
-            self.state.found_rows_at = None;
-        }
         if self.state.diagnostics == Diagnostics::On(shard) {
             let notes = Note::fetch(backend).await?;
             let world = self.proxy.world();
             let logical = notes.into_iter().map(|note| note.logical(&world.names));
             self.state.diagnostics = Diagnostics::of_notes(logical.collect());
+        }
+        if self.state.found_rows_at == Some(shard) {
+            let table = backend.table(b"SELECT FOUND_ROWS() LIMIT 1").await??;
+            self.state.found_rows = table.text(0).parse().ok();
+            self.state.found_rows_at = None;
+        }
+        if matches!(self.state.insert_id, InsertId::Ask { shard: at, .. } if at == shard) {
+            self.learn_insert_id().await?;
+        }
+        if self.state.variables.on() == Some(shard) {
+            self.fetch_variables().await?;
         }
         Ok(())
     }

@@ -8,6 +8,7 @@ mod dispatch;
 mod giving;
 mod lease;
 mod memory;
+mod named;
 mod next_transaction;
 mod prepare;
 mod prepared;

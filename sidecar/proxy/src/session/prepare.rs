@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use remora_planner::keys::Moment;
+use remora_planner::lexer::Statements;
 use remora_planner::utility::StatementKind;
 use remora_planner::{BindInput, Context, Param as KeyParam, Prepare, Target};
 use remora_protocol::{
@@ -28,6 +29,25 @@ impl Session {
     /// depends on its parameters.
     pub(super) async fn prepare(&mut self, sql: &[u8]) -> Result<(), Failure> {
         let world = self.proxy.world();
+        let (statement, described) = self.make_statement(sql).await?;
+        let room = self.room();
+        let id = self.prepared.insert(statement, room)?;
+        self.put_described(&world, id, &described)
+    }
+
+    /// What a text is prepared as, and what MySQL says of it.
+    pub(super) async fn make_statement(
+        &mut self,
+        sql: &[u8],
+    ) -> Result<(ClientStatement, Described), Failure> {
+        let world = self.proxy.world();
+        if Statements::new(sql, self.state.context.sql_mode)
+            .nth(1)
+            .is_some()
+        {
+            self.refuse_to_pass(sql)?;
+            return Err(self.why_unread(&world, sql).await);
+        }
         let proxy = self.proxy.clone();
         let context = self.state.context.clone();
         let client_sql = sql;
@@ -95,9 +115,7 @@ impl Session {
             long_data: std::collections::HashMap::new(),
             spoiled: None,
         };
-        let room = self.room();
-        let id = self.prepared.insert(statement, room)?;
-        self.put_described(&world, id, &described)
+        Ok((statement, described))
     }
 
     /// Describes a statement that the session runs itself: MySQL knows whether it can be
@@ -211,6 +229,7 @@ impl Session {
             params: Some(&params),
             keys: Some(&keys),
             charset: Some(self.state.context.charset),
+            using: &[],
             more_results: false,
             cover: None,
         };
@@ -240,7 +259,7 @@ impl Session {
 
     /// Servers prepare a statement when it first runs there, and read it as the session is set
     /// then. Where MySQL would go on reading it as when it was prepared, it is refused.
-    fn admit_context(&self, context: &Context, sql: &[u8]) -> Result<(), Failure> {
+    pub(super) fn admit_context(&self, context: &Context, sql: &[u8]) -> Result<(), Failure> {
         let now = &self.state.context;
         let other_text = context.charset != now.charset && !sql.is_ascii();
         if context.sql_mode == now.sql_mode && !other_text {
@@ -254,7 +273,7 @@ impl Session {
 
     /// Runs something with the context in which a statement was prepared: its database, and
     /// how its text is read.
-    async fn with_context<T>(
+    pub(super) async fn with_context<T>(
         &mut self,
         context: &Arc<Context>,
         run: impl AsyncFnOnce(&mut Self) -> Result<T, Failure>,

@@ -67,6 +67,7 @@ impl Session {
             params: None,
             keys: None,
             charset: None,
+            using: &[],
             more_results,
             cover: None,
         };

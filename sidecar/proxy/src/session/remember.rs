@@ -153,7 +153,7 @@ impl Session {
     }
 }
 
-fn is_number(kind: ColumnType) -> bool {
+pub(super) fn is_number(kind: ColumnType) -> bool {
     use ColumnType as T;
     matches!(
         kind,
@@ -169,8 +169,7 @@ fn is_number(kind: ColumnType) -> bool {
 
 /// A user variable's value as a literal of the same type, character set and collation.
 fn user_value(table: &Table) -> String {
-    let (value, hex, charset, collation) =
-        (table.text(0), table.text(1), table.text(2), table.text(3));
+    let [value, hex, charset, collation] = [0, 1, 2, 3].map(|column| table.text(column));
     match table.kinds.first() {
         _ if table.is_null(0) => "NULL".to_owned(),
         Some(kind) if is_number(*kind) => value,

@@ -8,7 +8,7 @@ use remora_protocol::ErrPacket;
 use super::settings::{CHARACTER_SET, NAMES};
 use super::utility::not_supported;
 use super::{Characteristics, Diagnostics, HOME, Note, Session, Transaction};
-use crate::backend::Call;
+use crate::backend::{Call, Operand};
 use crate::charsets;
 use crate::execute::{Patch, Request, relay};
 use crate::failure::Failure;
@@ -90,7 +90,9 @@ impl Session {
             backend.residue.may_leave(Leaves::Anything);
         }
         let params = request.params.map(<[_]>::to_vec);
-        let exchange = backend.run(&Call { sql, params }).await?;
+        let using = request.using.iter().map(|name| Operand::Variable(name));
+        let using = using.collect();
+        let exchange = backend.run(&Call { sql, params, using }).await?;
         let patch = Patch {
             more_results: request.more_results,
             ..Patch::default()
@@ -279,7 +281,7 @@ impl Session {
                     charsets::admit_name(&String::from_utf8_lossy(&name))?;
                 }
                 SetValue::Integer(number) => admit_number(&number.to_string())?,
-                SetValue::Expression if request.params.is_some_and(|params| !params.is_empty()) => {
+                SetValue::Expression if request.keys.is_some_and(|keys| !keys.is_empty()) => {
                     return Err(not_supported(
                         "character_set_client as a parameter of a prepared statement",
                     ));

@@ -39,9 +39,7 @@ impl Session {
             },
             StatementKind::UnlockTables => self.unlock_tables(request).await,
             StatementKind::Kill => Err(no_kill().into()),
-            StatementKind::Prepared => Err(not_supported(
-                "PREPARE and EXECUTE as statements; prepare by the client library instead",
-            )),
+            StatementKind::Prepared => self.prepared_by_name(world, request).await,
             _ => Err(not_supported("this statement")),
         }
     }

@@ -101,6 +101,7 @@ impl Session {
                 params: None,
                 keys: None,
                 charset: None,
+                using: &[],
                 more_results,
                 cover: Some(&cover),
             };
@@ -196,6 +197,7 @@ impl Session {
             params: Some(&sent),
             keys: Some(&seen),
             charset,
+            using: &[],
             more_results: false,
             cover: Some(&cover),
         };
