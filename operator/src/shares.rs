@@ -3,7 +3,7 @@
 //! Every sidecar may connect to every server of its cluster, and all servers are configured alike:
 //! so one number for a cluster is enough.
 
-use remora_crds::ShardingClusterSpec;
+use remora_crds::{GeneratedKeyKind, ShardingClusterSpec};
 
 use crate::build;
 
@@ -26,6 +26,8 @@ const CLONING: u32 = 2;
 const SYSTEM: u32 = 1;
 /// The same, to see how servers are.
 const MONITOR: u32 = 1;
+/// The same, which holds the sidecar's number in keys of type Snowflake.
+const NODE: u32 = 1;
 /// A sidecar with fewer cannot share them among its clients in a useful way: one transaction and
 /// everybody else waits.
 const LEAST: u32 = 2;
@@ -75,7 +77,12 @@ impl Shares {
 /// What a sidecar has beside those that its clients share.
 fn own(spec: &ShardingClusterSpec) -> u32 {
     let watched = spec.reads.is_some() || spec.resilience.is_some() || spec.replicas() > 0;
-    SYSTEM + if watched { MONITOR } else { 0 }
+    let mut generated = spec
+        .tables
+        .iter()
+        .filter_map(|it| it.generated_key.as_ref());
+    let numbered = generated.any(|key| key.kind == GeneratedKeyKind::Snowflake);
+    SYSTEM + if watched { MONITOR } else { 0 } + if numbered { NODE } else { 0 }
 }
 
 /// What sidecars may have of a server's connections.

@@ -8,6 +8,7 @@ mod layout;
 mod memory;
 mod pools;
 mod replicas;
+mod shares;
 mod state;
 mod wide;
 

@@ -274,7 +274,8 @@ mod tests {
     #[test]
     fn whoever_lacks_a_key_goes_through_no_gateway() {
         let mut cluster = shop();
-        cluster.spec.encryption = serde_saphyr::from_str("{keys: [{name: mobile}]}").unwrap();
+        cluster.spec.encryption =
+            serde_saphyr::from_str("{keys: [{name: mobile, secretRef: {name: s}}]}").unwrap();
         let with = |keys: &[&str]| {
             Recipient::Application(Granted {
                 keys: keys.iter().map(|&key| key.to_owned()).collect(),

@@ -99,6 +99,7 @@ impl Proxy {
         let none = BTreeMap::new();
         let world = World::new(snapshots.load(), none, &servers, metrics.clone())?;
         snapshots.adopted(&world.snapshot.backend_tls);
+        metrics.pools.has_share(world.snapshot.connections.share);
         let shown = ShownCertificate::self_made()?;
         Ok(Self {
             client_tls: shown.server_config()?,
@@ -157,6 +158,8 @@ impl Proxy {
     /// Puts another world into force.
     pub(crate) fn put_world(&self, world: World) {
         self.servers.retain(&world.fleets, &self.metrics);
+        let share = world.snapshot.connections.share;
+        self.metrics.pools.has_share(share);
         self.snapshots.adopted(&world.snapshot.backend_tls);
         self.world.store(Arc::new(world));
         self.worlds.send_replace(());
@@ -254,7 +257,7 @@ impl Proxy {
                 collation: 255,
                 attributes: Vec::new(),
             };
-            match world.connect(shard, login).await {
+            match world.connect_in_turn(shard, login).await {
                 Ok(backend) => {
                     backend.quit().await;
                     return true;
