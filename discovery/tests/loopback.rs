@@ -85,6 +85,8 @@ fn snapshot(epoch: u64) -> Snapshot {
             users: Vec::new(),
             system: None,
             keys: Vec::new(),
+            connection_share: None,
+            gateway: None,
         },
         backend_ca: None,
         agent: None,

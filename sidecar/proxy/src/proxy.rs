@@ -101,6 +101,7 @@ impl Proxy {
         let none = BTreeMap::new();
         let world = World::new(snapshots.load(), none, &servers, metrics.clone())?;
         snapshots.adopted(&world.snapshot.backend_tls);
+        metrics.pools.has_share(world.snapshot.connections.share);
         let shown = ShownCertificate::self_made()?;
         Ok(Self {
             client_tls: shown.server_config()?,
@@ -171,6 +172,8 @@ impl Proxy {
                 member.server.pool().clear();
             }
         }
+        let share = world.snapshot.connections.share;
+        self.metrics.pools.has_share(share);
         self.snapshots.adopted(&world.snapshot.backend_tls);
         self.world.store(Arc::new(world));
         self.worlds.send_replace(());
@@ -268,7 +271,7 @@ impl Proxy {
                 collation: 255,
                 attributes: Vec::new(),
             };
-            match world.connect(shard, login).await {
+            match world.connect_in_turn(shard, login).await {
                 Ok(backend) => {
                     backend.quit().await;
                     return true;
