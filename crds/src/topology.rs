@@ -28,6 +28,9 @@ pub struct Topology {
     /// settling encrypts.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub keys: Vec<ColumnKey>,
+    /// Certificate authorities, as PEM, by which clients' certificates are verified.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub client_ca: Option<String>,
 }
 
 /// One version of a key of encrypted columns. It never shows in `Debug`.

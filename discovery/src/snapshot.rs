@@ -107,6 +107,7 @@ impl From<&Snapshot> for proto::Snapshot {
             backend_ca: backend_ca.clone().unwrap_or_default(),
             agent: agent.as_ref().map(orders_out),
             keys: topology.keys.iter().map(key_out).collect(),
+            client_ca: topology.client_ca.clone().unwrap_or_default(),
         }
     }
 }
@@ -159,6 +160,7 @@ impl TryFrom<proto::Snapshot> for Snapshot {
             users: wire.users.into_iter().map(credentials_in).collect(),
             system: wire.system.map(credentials_in),
             keys: wire.keys.into_iter().map(key_in).collect(),
+            client_ca: Some(wire.client_ca).filter(|pem| !pem.is_empty()),
         };
         Ok(Self {
             identity: Identity {
@@ -286,6 +288,7 @@ pub(crate) mod tests {
                     key: "secret-key".to_owned(),
                     settling: true,
                 }],
+                client_ca: Some("CLIENT-PEM".to_owned()),
             },
             backend_ca: Some("PEM".to_owned()),
             agent: Some(AgentOrders {

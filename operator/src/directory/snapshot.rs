@@ -107,6 +107,7 @@ pub(super) fn snapshot(
                 password: secrets.system.sidecar.clone(),
             }),
             keys: secrets.keys.iter().filter(gets_key).cloned().collect(),
+            client_ca: secrets.client_ca.clone(),
         },
         backend_ca: Some(secrets.servers.ca.clone()),
         agent: match recipient {
@@ -204,6 +205,7 @@ mod tests {
 
     fn secrets() -> ClusterSecrets {
         ClusterSecrets {
+            client_ca: None,
             system: SystemPasswords {
                 sidecar: "s".to_owned(),
                 agent: "a".to_owned(),

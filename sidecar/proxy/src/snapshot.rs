@@ -8,7 +8,7 @@ use std::sync::Arc;
 use arc_swap::ArcSwap;
 use remora_cipher::{KeyMaterial, KeyRing};
 use remora_crds::{
-    ColumnKey, Credentials, Instance, Role, ShardEndpoints, ShardingClusterSpec, Topology,
+    ColumnKey, Credentials, Instance, Role, ShardEndpoints, ShardingClusterSpec, Topology, User,
 };
 use remora_discovery::{Fingerprint, fingerprints};
 use secrecy::SecretString;
@@ -37,6 +37,8 @@ pub struct Snapshot {
     pub backend_tls: BackendTls,
     /// The keys of encrypted columns that this sidecar was given.
     pub keys: Arc<KeyRing>,
+    /// The certificate authorities by which clients' certificates are verified (PEM).
+    pub client_ca: Option<Arc<str>>,
 }
 
 /// An account of MySQL.
@@ -147,7 +149,17 @@ impl Snapshot {
             keeper,
             backend_tls,
             keys,
+            client_ca: topology.client_ca.map(Arc::from),
         })
+    }
+
+    /// What the manifest says of a user.
+    #[must_use]
+    pub fn user(&self, name: &[u8]) -> Option<&User> {
+        self.spec
+            .users
+            .iter()
+            .find(|user| user.name.as_bytes() == name)
     }
 
     /// The server of `shard` that takes writes, if it has one.
