@@ -13,6 +13,7 @@ mod auth;
 mod capability;
 mod column;
 mod command;
+mod compress;
 mod error;
 mod execute;
 mod frame;
@@ -28,10 +29,13 @@ pub use capability::{
     CapabilityFlags, ColumnFlags, ColumnType, CursorType, StatusFlags, backend_wish, server_offer,
 };
 pub use column::{ColumnDef, rename_schema};
-pub use command::{ChangeUser, Command, Execute};
+pub use command::{
+    Attribute, ChangeUser, Command, Execute, Query, QueryAttributes, put_attributes,
+};
+pub use compress::{CompressedCodec, Compression};
 pub use error::{ProtocolError, Result};
 pub use execute::{
-    DateTime, Param, ParamType, ParamValue, RawParam, Time, decode_params, encode_execute,
+    DateTime, Param, ParamType, ParamValue, RawParam, Time, decode_execute, encode_execute,
     encode_long_data,
 };
 pub use frame::{HEADER, MAX_FRAME, PacketCodec, encode_packet, encode_packet_with, payload};

@@ -18,6 +18,7 @@ mod layout;
 mod names;
 mod net;
 mod node;
+mod packet_limit;
 mod proxy;
 mod sequence;
 mod server_defaults;

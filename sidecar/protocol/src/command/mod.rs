@@ -1,9 +1,12 @@
 //! What a client asks for: the first packet of each exchange.
 
+mod attributes;
 mod change_user;
 
 use bytes::{BufMut, BytesMut};
 
+pub(crate) use attributes::MOST;
+pub use attributes::{Attribute, QueryAttributes, put_attributes};
 pub use change_user::ChangeUser;
 
 use crate::ErrPacket;
@@ -19,7 +22,7 @@ pub enum Command<'a> {
     /// Change the default database.
     InitDb(&'a [u8]),
     /// Run statements, as text.
-    Query(&'a [u8]),
+    Query(Query<'a>),
     /// Describe a table's columns.
     FieldList {
         /// The table.
@@ -69,15 +72,31 @@ pub enum Command<'a> {
     Unknown(u8),
 }
 
+/// Statements as text.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Query<'a> {
+    /// The text.
+    pub text: &'a [u8],
+    /// What the client says beside it.
+    pub attributes: QueryAttributes<'a>,
+}
+
 /// The request to execute a prepared statement.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Execute<'a> {
     /// The statement's id on this connection.
     pub statement: u32,
-    /// Whether a cursor is to be opened ([`CursorType`](crate::CursorType)'s bits).
+    /// Whether a cursor is to be opened ([`CursorType`](crate::CursorType)'s bits), and whether
+    /// attributes may follow the parameters ([`Execute::COUNTED`]).
     pub flags: u8,
-    /// The parameters, for [`decode_params`](crate::decode_params).
+    /// The parameters, for [`decode_execute`](crate::decode_execute).
     pub body: &'a [u8],
+}
+
+impl Execute<'_> {
+    /// The flag of an EXECUTE that counts its parameters and attributes, though the statement
+    /// may have no parameter.
+    pub const COUNTED: u8 = 8;
 }
 
 mod code {
@@ -113,7 +132,10 @@ impl<'a> Command<'a> {
         Ok(match code {
             code::QUIT => Self::Quit,
             code::INIT_DB => Self::InitDb(input.rest()),
-            code::QUERY => Self::Query(input.rest()),
+            code::QUERY => Self::Query(Query {
+                attributes: QueryAttributes::take(&mut input, capabilities)?,
+                text: input.rest(),
+            }),
             code::FIELD_LIST => {
                 let table = input.nul_or_rest();
                 Self::FieldList {
@@ -165,7 +187,14 @@ impl<'a> Command<'a> {
         match *self {
             Self::Quit => out.put_u8(code::QUIT),
             Self::InitDb(name) => text(code::INIT_DB, name),
-            Self::Query(query) => text(code::QUERY, query),
+            Self::Query(Query {
+                text: query,
+                attributes,
+            }) => {
+                out.put_u8(code::QUERY);
+                attributes.encode(capabilities, out);
+                out.put_slice(query);
+            }
             Self::FieldList { table, wildcard } => {
                 out.put_u8(code::FIELD_LIST);
                 put_nul_bytes(table, out);
@@ -249,7 +278,10 @@ mod tests {
         for sent in [
             Command::Quit,
             Command::InitDb(b"shop"),
-            Command::Query(b"SELECT 1"),
+            Command::Query(Query {
+                text: b"SELECT 1",
+                attributes: QueryAttributes::default(),
+            }),
             Command::FieldList {
                 table: b"t",
                 wildcard: b"a%",

@@ -4,11 +4,12 @@ use std::sync::Arc;
 
 use bytes::BytesMut;
 
-use super::server_error::{access_denied, old_client};
+use super::server_error::{access_denied, no_such_level, old_client};
 use crate::ErrPacket;
 use crate::auth::{AuthSwitch, Exchange, PLUGIN, Password, Progress, RsaKey, new_nonce};
 use crate::capability::{CapabilityFlags, StatusFlags};
 use crate::command::ChangeUser;
+use crate::compress::Compression;
 use crate::error::{ProtocolError, Result};
 use crate::frame::PacketCodec;
 use crate::greeting::{Greeting, HandshakeResponse, NONCE, SslRequest};
@@ -85,6 +86,8 @@ pub struct ClientIdentity {
     pub max_packet: u32,
     /// What the client says about itself.
     pub attributes: Vec<(Vec<u8>, Vec<u8>)>,
+    /// How the connection is compressed once the client is in.
+    pub compression: Option<Compression>,
 }
 
 #[derive(Debug)]
@@ -129,6 +132,7 @@ impl ServerLogin {
             collation: 0,
             max_packet: 0,
             attributes: Vec::new(),
+            compression: None,
         };
         let (nonce, secure) = (new_nonce(), options.secure_transport);
         let exchange = Exchange::new(nonce, secure, options.rsa.clone());
@@ -177,6 +181,8 @@ impl ServerLogin {
             collation: change.collation.unwrap_or(before.collation),
             max_packet: before.max_packet,
             attributes: change.attributes.owned()?,
+            // It stays as it is.
+            compression: None,
         };
         let step = login.switch(codec, out);
         Ok((login, step))
@@ -227,15 +233,22 @@ impl ServerLogin {
             return Ok(ServerStep::StartTls);
         }
         let response = HandshakeResponse::decode(payload)?;
+        let capabilities = response.capabilities & self.options.capabilities;
         self.client = ClientIdentity {
             user: response.user.to_vec(),
             password: Password::default(),
             database: response.database.map(<[u8]>::to_vec),
-            capabilities: response.capabilities & self.options.capabilities,
+            capabilities,
             collation: u16::from(response.collation),
             max_packet: response.max_packet,
             attributes: response.attributes.owned()?,
+            compression: Compression::agreed(capabilities, response.zstd_level),
         };
+        if let Some(Compression::Zstd { level }) = self.client.compression
+            && !(1..=22).contains(&level)
+        {
+            return Ok(self.deny(&no_such_level(), codec, out));
+        }
         self.exchange = Exchange::new(self.nonce, self.secure, self.options.rsa.clone());
         if response.plugin == Some(PLUGIN) {
             return Ok(self.answered(response.auth));

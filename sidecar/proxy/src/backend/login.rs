@@ -33,6 +33,8 @@ pub struct Login {
     pub collation: u8,
     /// What the client told about itself, for MySQL's `session_connect_attrs`.
     pub attributes: Vec<(Vec<u8>, Vec<u8>)>,
+    /// A packet of so many bytes is more than the server takes (`max_allowed_packet`).
+    pub packet_limit: usize,
 }
 
 /// What lies between the sidecar and the server.
@@ -126,7 +128,9 @@ pub(super) async fn log_in(
             }
             ClientStep::Done(identity) => {
                 let database = login.database;
-                return Ok(Backend::new(shard, channel, codec, identity, database));
+                let mut backend = Backend::new(shard, channel, codec, identity, database);
+                backend.packet_limit = login.packet_limit;
+                return Ok(backend);
             }
         }
     }

@@ -10,7 +10,7 @@ use remora_planner::{
     Action, BindInput, ByPosition, Catalog, InsertReport, Param as KeyParam, ParamSource, Planned,
     SessionValues, Statement, Traits,
 };
-use remora_protocol::{ColumnDef, ErrPacket, Param};
+use remora_protocol::{Attribute, ColumnDef, ErrPacket, Param};
 
 use super::{Cover, Withheld};
 use crate::backend::Call;
@@ -36,6 +36,10 @@ pub(crate) struct Request<'a> {
     pub(crate) more_results: bool,
     /// What the answer of a veiled statement needs.
     pub(crate) cover: Option<&'a Cover>,
+    /// What the client says beside it.
+    pub(crate) attributes: &'a [Attribute<'a>],
+    /// Whether the client wants to fetch its rows by a cursor.
+    pub(crate) cursor: bool,
 }
 
 /// What the ways of executing need to know besides the statement.
@@ -57,6 +61,10 @@ pub(crate) struct Route<'a> {
     pub(crate) reading: Reading,
     /// What the answer of a veiled statement needs.
     pub(crate) cover: Option<&'a Cover>,
+    /// What the client says beside the statement.
+    pub(crate) attributes: &'a [Attribute<'a>],
+    /// Whether the client wants to fetch its rows by a cursor.
+    pub(crate) cursor: bool,
 }
 
 impl<'a> Route<'a> {
@@ -82,6 +90,7 @@ impl<'a> Route<'a> {
         Call {
             sql: &statement.sql,
             params,
+            attributes: self.attributes,
         }
     }
 }
@@ -198,7 +207,11 @@ impl Session {
         let proxy = self.proxy.clone();
         let context = self.state.context.clone();
         let (kind, traits) = (planned.plan().kind(), planned.plan().traits());
-        let reading = self.reading(world, planned);
+        let reading = match request.cursor {
+            // It stays there between its FETCHes, which a replica may not.
+            true => Reading::Primary,
+            false => self.reading(world, planned),
+        };
         if let Some(answered) = self.replicas.take_answered()
             && traits.uses_found_rows
         {
@@ -254,6 +267,8 @@ impl Session {
             insert: bound.insert,
             more_results: request.more_results,
             cover: request.cover,
+            attributes: request.attributes,
+            cursor: request.cursor,
             ignores: kind == StatementKind::Insert && ignores(request.sql, context.sql_mode),
             reading,
         };
@@ -264,8 +279,14 @@ impl Session {
             ),
             Action::Scatter(scatter) => (
                 Way::Scatter,
-                self.scatter(world, planned, &scatter, &route).await,
+                match route.cursor {
+                    true => self.scatter_cursor(world, planned, &scatter, &route).await,
+                    false => self.scatter(world, planned, &scatter, &route).await,
+                },
             ),
+            Action::Utility(_) | Action::Explain(_) if route.cursor => {
+                (Way::Local, Err(no_cursor_here().into()))
+            }
             Action::Writes(writes) => (Way::Write, self.writes(world, &writes, &route).await),
             Action::Ddl(ddl) => {
                 let mut outcome = self.ddl(world, &ddl, &route).await;
@@ -350,6 +371,18 @@ impl Session {
         }
         Ok(columns.next().is_none())
     }
+}
+
+/// The refusal of a cursor over an answer that is made here. Connector/J (`useCursorFetch`) takes the
+/// packet behind the columns for the cursor's status without looking at it, so that rows in its
+/// place would lose one.
+fn no_cursor_here() -> ErrPacket<'static> {
+    ErrPacket::new(
+        1235,
+        *b"42000",
+        "This version of Remora doesn't yet support a cursor over this statement; execute it \
+         without one",
+    )
 }
 
 /// Whether MySQL's text about a duplicate (`Duplicate entry '7-500' for key 'ticket.PRIMARY'`)

@@ -12,7 +12,7 @@ use remora_protocol::{
 use secrecy::ExposeSecret;
 use tokio_rustls::TlsAcceptor;
 
-use super::client::{Client, ClientError, MAX_PACKET};
+use super::client::{Client, ClientError};
 use crate::net::{Channel, Stream};
 use crate::proxy::Proxy;
 
@@ -71,7 +71,6 @@ async fn attempt(
             ServerStep::StartTls => channel = secure(channel, &proxy.client_tls).await?,
             ServerStep::Authenticated => {
                 let identity = machine.into_client();
-                codec.set_max_packet(MAX_PACKET);
                 let capabilities = identity.capabilities;
                 let client = Client {
                     channel,
@@ -81,6 +80,7 @@ async fn attempt(
                     finished: 0,
                     sent: 0,
                     own_gtids: true,
+                    bare_results: false,
                 };
                 return Ok(Some(LoggedIn { client, identity }));
             }

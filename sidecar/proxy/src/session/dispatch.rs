@@ -25,7 +25,7 @@ impl Session {
             .command(CommandKind::from(&command), payload.len());
         match command {
             Command::Quit => return Ok(false),
-            Command::Query(sql) => self.query(sql).await?,
+            Command::Query(query) => self.query(&query).await?,
             Command::StmtExecute(execute) => self.execute(&execute).await?,
             Command::StmtPrepare(sql) => self.prepare(sql).await?,
             Command::StmtSendLongData {
@@ -33,17 +33,23 @@ impl Session {
                 param,
                 data,
             } => {
-                let others = self.state.held();
-                self.prepared.long_data(statement, param, data, others);
+                let room = (self.state.held(), self.proxy.packets.bytes());
+                self.prepared.long_data(statement, param, data, room);
             }
-            Command::StmtClose(statement) => self.prepared.close(statement),
+            Command::StmtClose(statement) => {
+                if let Ok(cursor) = self.prepared.take_cursor(statement) {
+                    self.close_cursor(cursor)?;
+                }
+                self.prepared.close(statement);
+            }
             Command::StmtReset(statement) => {
+                if let Ok(cursor) = self.prepared.take_cursor(statement) {
+                    self.close_cursor(cursor)?;
+                }
                 self.prepared.reset(statement)?;
                 self.put_ok(false);
             }
-            Command::StmtFetch { statement, .. } => {
-                return Err(self.prepared.no_cursor(statement).into());
-            }
+            Command::StmtFetch { statement, rows } => self.fetch(statement, rows).await?,
             Command::InitDb(name) => {
                 self.change_database(name).await?;
                 self.put_database_ok(false);
@@ -171,6 +177,7 @@ impl Session {
         self.renew_state();
         Arc::make_mut(&mut self.state.context).database = database;
         self.prepared.clear();
+        self.client.set_bare_results(false);
         Ok(())
     }
 
@@ -211,6 +218,7 @@ impl Session {
         };
         let database = identity.database.clone().filter(|name| !name.is_empty());
         self.account = Account::new(identity, host);
+        self.client.set_bare_results(false);
         self.renew_state();
         match self.enter_as(database).await {
             Ok(()) => self.put_ok(false),
@@ -231,6 +239,7 @@ impl Session {
             capabilities: backend_wish(self.client.capabilities()),
             collation: self.account.collation(),
             attributes: identity.attributes.clone(),
+            packet_limit: self.proxy.packets.bytes(),
         }
     }
 }

@@ -82,14 +82,14 @@ impl Session {
 
     /// A connection that rested may have been closed by the server. Outside a transaction a new
     /// one takes its place, unless state was on it that cannot be replayed.
-    fn drop_if_gone(&mut self, shard: usize) -> Result<(), Failure> {
+    pub(crate) fn drop_if_gone(&mut self, shard: usize) -> Result<(), Failure> {
         let Some(backend) = self.backends.slot(shard) else {
             return Ok(());
         };
         if !backend.is_gone() {
             return Ok(());
         }
-        let holds_state = backend.holds_state
+        let holds_state = backend.is_pinned()
             || self.state.transaction.includes(shard)
             || self.state.variables_at == Some(shard)
             || matches!(self.state.insert_id, InsertId::Ask { shard: at, .. } if at == shard);

@@ -7,6 +7,7 @@ mod diagnostics;
 mod dispatch;
 mod lease;
 mod memory;
+mod metadata;
 mod next_transaction;
 mod prepare;
 mod prepared;
@@ -44,7 +45,7 @@ pub(crate) use settings::Settings;
 pub(crate) use state::{InsertId, State};
 pub(crate) use transaction::{Begun, Transaction};
 
-use crate::execute::ResultCharset;
+use crate::execute::{Cursor, ResultCharset};
 use crate::failure::Failure;
 use crate::frontend::{Client, log_in};
 use crate::names::logical;
@@ -61,6 +62,8 @@ pub(crate) struct Session {
     pub(crate) backends: Backends,
     pub(crate) replicas: Replicas,
     pub(crate) prepared: Prepared,
+    /// The cursor that the statement under way opened.
+    pub(crate) opened_cursor: Option<Cursor>,
     pub(crate) probes: Probes,
     /// How texts of results are encoded, under the settings of this version.
     pub(crate) result_charset: Option<(u64, ResultCharset)>,
@@ -113,6 +116,7 @@ pub(crate) async fn run(
             let database = logged_in.identity.database.clone();
             let account = Account::new(logged_in.identity, host);
             proxy.first_look().await;
+            proxy.learn_packets().await;
             let mut session = Session::new(proxy, client, id, account);
             if session.enter(database).await.is_ok() {
                 session.serve(stop).await;
@@ -141,6 +145,7 @@ impl Session {
             backends: Backends::default(),
             replicas: Replicas::default(),
             prepared: Prepared::default(),
+            opened_cursor: None,
             probes: Probes::default(),
             result_charset: None,
             normalizer: Normalizer::default(),
@@ -157,7 +162,11 @@ impl Session {
                     ..OkPacket::default()
                 };
                 self.client.put_ok(&ok);
-                Ok(self.client.flush().await?)
+                self.client.flush().await?;
+                if let Some(compression) = self.account.identity.compression {
+                    self.client.compress(compression);
+                }
+                Ok(())
             }
             Err(Failure::Answer(error) | Failure::Last(error)) => {
                 self.client.put_error(&error);
@@ -171,6 +180,7 @@ impl Session {
     /// Serves commands until the client leaves, or the process ends and no transaction is open.
     async fn serve(&mut self, mut stop: watch::Receiver<bool>) {
         loop {
+            self.client.limit_packets(self.proxy.packets.bytes());
             let command = if self.state.transaction.is_open() {
                 self.client.command().await
             } else {
