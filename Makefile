@@ -15,7 +15,7 @@ BUILD := $(CARGO) build --locked --profile $(PROFILE) -p remora-sidecar -p remor
 PROGRAMS := $${CARGO_TARGET_DIR:-target}/$(PROFILE)
 endif
 
-.PHONY: help demo demo-local test images push clean-up fuzz test-mutations bench audit lint unit tools cluster
+.PHONY: help demo demo-local test soak images push clean-up fuzz test-mutations test-drivers bench audit lint unit tools cluster
 
 help: ## what can be made
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-15s %s\n", $$1, $$2 }' Makefile
@@ -47,14 +47,20 @@ lint: tools ## formatting, clippy, licences and bans
 unit: ## unit and golden tests
 	@.ci/test unit
 
+soak: tools ## 200 sessions over few connections, for ten minutes: make soak SOAK_SECONDS=60
+	@SOAK_SECONDS="$${SOAK_SECONDS:-600}" PROFILE=dev .ci/test build soak
+
 fuzz: ## five minutes of every fuzz target: make fuzz FUZZ_SECONDS=300
 	@e2e/fuzz/run "$${FUZZ_SECONDS:-300}"
 
 test-mutations: tools ## breaks the data plane in one place at a time; the differential test must notice
 	@e2e/mutations/run
 
-bench: tools ## the load test and sysbench, beside the peers; writes bench/RESULTS.md
-	@bench/run
+test-drivers: tools ## the drivers' own test suites through the sidecar; writes docs/compatibility.md
+	@$(CARGO) build --locked --workspace --all-targets && $${CARGO_TARGET_DIR:-target}/debug/test-drivers
+
+bench: tools ## loads beside the peers; writes bench/RESULTS.md: make bench PARTS="idle busy"
+	@bench/run $(PARTS)
 
 audit: tools ## known weaknesses of the dependencies; needs the advisory database
 	@.ci/tools cargo-deny >/dev/null && .ci/deny check advisories

@@ -1,29 +1,19 @@
-//! `make bench`: every contender in turn, several rounds, one page of results.
+//! `make bench`: the parts that were asked for, or all, each with its place on the page of results.
 
-use std::fs;
-use std::process::Command;
+use std::path::Path;
 
-use anyhow::{Context as _, Result};
+use anyhow::Result;
 use clap::Parser;
-use remora_bench::{Protocol, Results, Row, Stage, Sysbench};
-use remora_e2e::mysql::{MysqlRoot, MysqlServer};
-use remora_e2e::sidecar::Sidecar;
-use serde_json::json;
+use remora_bench::{Pace, Part, busy, idle, large, load, put, say};
 
 /// Where the results go.
 const RESULTS: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/RESULTS.md");
-/// The load.
-const TEST: &str = "oltp_point_select";
-/// Shards and physical tables of each.
-const LAYOUT: (u16, u16) = (4, 16);
-/// Connections that work at the same time.
-const THREADS: u32 = 16;
-/// How often the sidecar is started to see how long it takes.
-const STARTS: usize = 5;
 
 #[derive(Parser)]
-#[command(about = "Remora beside a direct connection and HAProxy, under sysbench.")]
+#[command(about = "Remora beside a direct connection and its peers.")]
 struct Arguments {
+    /// What to measure; all by default.
+    parts: Vec<Part>,
     /// Short runs on few rows: minutes, not an hour.
     #[arg(long)]
     quick: bool,
@@ -33,110 +23,25 @@ struct Arguments {
 }
 
 #[tokio::main(flavor = "current_thread")]
-#[expect(clippy::print_stdout, reason = "somebody waits for the numbers")]
 async fn main() -> Result<()> {
     let arguments = Arguments::parse();
-    let (seconds, rows) = if arguments.quick {
-        (5, 10_000)
-    } else {
-        (30, 100_000)
+    let pace = Pace {
+        quick: arguments.quick,
+        rounds: arguments.rounds,
     };
-
-    let mut results = Results::default();
-    (results.idle_memory, results.ready_after) = alone().await?;
-    let stage = Stage::start(LAYOUT.0, LAYOUT.1, rows).await?;
-    results.setting = setting(arguments.rounds, seconds, rows)?;
-    for protocol in [Protocol::Text, Protocol::Prepared] {
-        let load = format!("{TEST}, {}, {THREADS} threads", protocol.name());
-        let contenders = stage.contenders();
-        let mut measured: Vec<Row> = contenders
-            .iter()
-            .map(|contender| Row {
-                load: load.clone(),
-                contender: contender.name,
-                rounds: Vec::new(),
-            })
-            .collect();
-        for round in 1..=arguments.rounds {
-            for (contender, row) in contenders.iter().zip(&mut measured) {
-                let sysbench = Sysbench {
-                    port: contender.port,
-                    account: MysqlServer::APPLICATION,
-                    rows,
-                };
-                let before = contender.cpu()?;
-                let sample = sysbench.measure(TEST, protocol, THREADS, seconds)?;
-                let cpu = contender.cpu()?.saturating_sub(before);
-                println!(
-                    "{load}, round {round}, {}: {sample:?}, CPU {cpu:?}",
-                    contender.name
-                );
-                row.rounds.push((sample, cpu));
-            }
-        }
-        results.rows.append(&mut measured);
-    }
-    let page = results.markdown();
-    println!("\n{page}");
-    fs::write(RESULTS, page).with_context(|| format!("cannot write {RESULTS}"))
-}
-
-/// The sidecar without clients and without servers: its memory, and how soon it is ready.
-async fn alone() -> Result<(u64, Vec<std::time::Duration>)> {
-    let manifest = json!({
-        "apiVersion": "remora.dev/v1alpha1",
-        "kind": "ShardingCluster",
-        "metadata": {"name": "alone"},
-        "spec": {"shards": 1, "database": "shop"},
-    });
-    let root = MysqlRoot::get()?;
-    let shards = remora_e2e::shards::LocalShards::start(&root, &manifest, &[]).await?;
-    let memory = shards.sidecar.process().resident_memory()?;
-    let port = [shards.servers[0].port()];
-    let mut times = vec![shards.sidecar.ready_after()];
-    for _ in 1..STARTS {
-        let folder = tempfile::tempdir()?;
-        times.push(
-            Sidecar::start(folder.path(), &manifest, &port)
-                .await?
-                .ready_after(),
-        );
-    }
-    Ok((memory, times))
-}
-
-/// Machine, versions and command, for whoever wants to repeat the run.
-fn setting(rounds: usize, seconds: u64, rows: u64) -> Result<Vec<String>> {
-    let first_line = |command: &mut Command| -> Result<String> {
-        let output = command
-            .output()
-            .with_context(|| format!("cannot run {command:?}"))?;
-        let text = String::from_utf8_lossy(&output.stdout).into_owned();
-        Ok(text.lines().next().unwrap_or_default().to_owned())
+    let parts = match arguments.parts.is_empty() {
+        true => vec![Part::Load, Part::Idle, Part::Busy, Part::Large],
+        false => arguments.parts,
     };
-    let cpu = fs::read_to_string("/proc/cpuinfo")?;
-    let model = cpu
-        .lines()
-        .find_map(|line| line.strip_prefix("model name"))
-        .unwrap_or_default();
-    let cores = std::thread::available_parallelism()?;
-    Ok(vec![
-        format!(
-            "{} rounds of {seconds} s; {rows} rows; {} shards × {} tables for Remora, one table \
-             on one server for the others",
-            rounds, LAYOUT.0, LAYOUT.1
-        ),
-        format!(
-            "{cores} cores of {}",
-            model.trim_start_matches(['\t', ' ', ':'])
-        ),
-        format!("MySQL {}", MysqlRoot::get()?.version()?),
-        first_line(Command::new("sysbench").arg("--version"))?,
-        first_line(Command::new("haproxy").arg("-v"))?,
-        format!("Remora {}", env!("CARGO_PKG_VERSION")),
-        format!(
-            "the load: `sysbench {TEST} --threads={THREADS} --rand-type=uniform`, text with \
-                 `--db-ps-mode=disable`; servers, proxies and load on this one machine"
-        ),
-    ])
+    for part in parts {
+        let text = match part {
+            Part::Load => load::measure(pace).await?.markdown(),
+            Part::Idle => idle::measure().await?.markdown(),
+            Part::Busy => busy::measure(pace).await?.markdown(),
+            Part::Large => large::measure(pace).await?.markdown(),
+        };
+        say(&format!("\n{text}"));
+        put(Path::new(RESULTS), part, &text)?;
+    }
+    Ok(())
 }

@@ -1,6 +1,6 @@
 //! Samples of all rounds, as medians and ratios.
 
-use std::fmt::Write as _;
+use std::fmt::{self, Display, Formatter, Write as _};
 use std::time::Duration;
 
 use crate::sysbench::Sample;
@@ -37,15 +37,19 @@ impl Row {
 
 /// A median with the least and the largest value.
 #[derive(Clone, Copy, Debug, PartialEq)]
-struct Spread {
-    least: f64,
-    median: f64,
-    largest: f64,
+pub struct Spread {
+    /// The least.
+    pub least: f64,
+    /// The one in the middle.
+    pub median: f64,
+    /// The largest.
+    pub largest: f64,
 }
 
 impl Spread {
     /// Of at least one value; of none it is zero.
-    fn of(values: impl Iterator<Item = f64>) -> Self {
+    #[must_use]
+    pub fn of(values: impl Iterator<Item = f64>) -> Self {
         let mut values: Vec<f64> = values.collect();
         values.sort_by(f64::total_cmp);
         let at = |index: usize| values.get(index).copied().unwrap_or(0.0);
@@ -78,10 +82,10 @@ impl Results {
     #[must_use]
     pub fn markdown(&self) -> String {
         let mut page = String::from(
-            "# Results\n\nWritten by `make bench` (`QUICK=1 make bench` for rounds of 5 s); do not \
-             edit. Each number is the median of the rounds, with the least and the largest in \
-             brackets. The contenders take turns in every round, so the machine's mood is the \
-             same for all. CPU is the proxy's own processor time for each query.\n\n",
+            "## Point selects beside the peers\n\nEach number is the median of the rounds, with \
+             the least and the largest in brackets. The contenders take turns in every round, so \
+             the machine's mood is the same for all. CPU is the proxy's own processor time for \
+             each query.\n\n",
         );
         for line in &self.setting {
             page += &format!("- {line}\n");
@@ -91,7 +95,7 @@ impl Results {
             if row.load != load {
                 load = &row.load;
                 page += &format!(
-                    "\n## {load}\n\n| | TPS | to HAProxy | p99, ms | to HAProxy | CPU, µs | to HAProxy |\n\
+                    "\n### {load}\n\n| | TPS | to HAProxy | p99, ms | to HAProxy | CPU, µs | to HAProxy |\n\
                      | --- | --- | --- | --- | --- | --- | --- |\n"
                 );
             }
@@ -100,7 +104,7 @@ impl Results {
         let ready = Spread::of(self.ready_after.iter().map(|time| time.as_secs_f64() * 1e3));
         let _never_fails = write!(
             page,
-            "\n## The sidecar by itself\n\n| | |\n| --- | --- |\n| idle RSS | {:.1} MB |\n\
+            "\n### The sidecar by itself\n\n| | |\n| --- | --- |\n| idle RSS | {:.1} MB |\n\
              | start to ready | {:.0} ms [{:.0}–{:.0}] |\n",
             self.idle_memory as f64 / 1e6,
             ready.median,
@@ -146,6 +150,17 @@ impl Results {
             } else {
                 ratio(cpu, Row::cpu)
             },
+        )
+    }
+}
+
+impl Display for Spread {
+    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
+        let digits = f.precision().unwrap_or(0);
+        write!(
+            f,
+            "{:.digits$} [{:.digits$}–{:.digits$}]",
+            self.median, self.least, self.largest
         )
     }
 }

@@ -4,13 +4,15 @@
 mod encryption;
 mod names;
 mod reads;
+mod sidecar;
+mod span;
 mod tables;
 
 use std::fmt;
 
 use k8s_openapi::apimachinery::pkg::util::intstr::IntOrString;
 
-use crate::{Later, RESERVED_OPTIONS, ShardingClusterSpec};
+use crate::{RESERVED_OPTIONS, ShardingClusterSpec};
 
 /// A field of a manifest that makes no sense, and what to do about it.
 #[derive(Clone, Debug, Eq, PartialEq)]
@@ -64,7 +66,7 @@ pub fn validate(spec: &ShardingClusterSpec) -> Vec<FieldError> {
         "must be from 1 to 9",
     );
     names::database(&spec.database, &mut errors);
-    later_fields(spec, &mut errors);
+    sidecar::sidecar(&spec.sidecar, &mut errors);
     reads::reads(spec, &mut errors);
     mysql(spec, &mut errors);
     names::users(spec, &mut errors);
@@ -72,21 +74,6 @@ pub fn validate(spec: &ShardingClusterSpec) -> Vec<FieldError> {
     tables::tables(spec, &mut errors);
     encryption::encryption(spec, &mut errors);
     errors.0
-}
-
-fn later_fields(spec: &ShardingClusterSpec, errors: &mut Errors) {
-    let fields: [(&Option<Later>, &str, &str); 1] = [(
-        &spec.sidecar.backend_connections,
-        "spec.sidecar.backendConnections",
-        "has no pools",
-    )];
-    for (value, path, lacks) in fields {
-        errors.unless(
-            value.is_none(),
-            path,
-            format!("this version {lacks} yet; remove the field"),
-        );
-    }
 }
 
 fn mysql(spec: &ShardingClusterSpec, errors: &mut Errors) {

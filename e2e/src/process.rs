@@ -10,7 +10,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, Result};
-use rustix::process::{Pid, Signal, kill_process};
+use rustix::process::{Pid, Resource, Rlimit, Signal, getrlimit, kill_process, setrlimit};
 
 /// How long a process may take to end by itself before it is killed.
 const GRACE: Duration = Duration::from_secs(15);
@@ -83,16 +83,7 @@ impl OwnedProcess {
     /// # Errors
     /// If the process is gone.
     pub fn resident_memory(&self) -> Result<u64> {
-        let status = fs::read_to_string(format!("/proc/{}/status", self.pid()))?;
-        let line = status
-            .lines()
-            .find(|line| line.starts_with("VmRSS:"))
-            .context("no VmRSS")?;
-        let kilobytes = line
-            .split_whitespace()
-            .nth(1)
-            .context("VmRSS without a number")?;
-        Ok(kilobytes.parse::<u64>()? * 1024)
+        resident_memory(self.pid())
     }
 
     /// Sends the process a signal: STOP freezes it, CONT lets it go on.
@@ -163,6 +154,36 @@ pub fn cpu_time(pid: u32) -> Result<Duration> {
     let user: u32 = fields.get(11).context("no utime")?.parse()?;
     let system: u32 = fields.get(12).context("no stime")?.parse()?;
     Ok(TICK * (user + system))
+}
+
+/// Resident memory of the process `pid` in bytes.
+///
+/// # Errors
+/// If the process is gone.
+pub fn resident_memory(pid: u32) -> Result<u64> {
+    let status = fs::read_to_string(format!("/proc/{pid}/status"))?;
+    let line = status
+        .lines()
+        .find(|line| line.starts_with("VmRSS:"))
+        .context("no VmRSS")?;
+    let kilobytes = line
+        .split_whitespace()
+        .nth(1)
+        .context("VmRSS without a number")?;
+    Ok(kilobytes.parse::<u64>()? * 1024)
+}
+
+/// Lets this process, and those that it starts, have as many sockets as the machine allows.
+///
+/// # Errors
+/// If the kernel refuses.
+pub fn raise_socket_limit() -> Result<()> {
+    let Rlimit { maximum, .. } = getrlimit(Resource::Nofile);
+    let raised = Rlimit {
+        current: maximum,
+        maximum,
+    };
+    Ok(setrlimit(Resource::Nofile, raised)?)
 }
 
 /// When the process `pid` started, in the kernel's ticks: with the id it names one process

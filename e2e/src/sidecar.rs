@@ -209,6 +209,10 @@ fn configuration(manifest: &Value, shards: &[Vec<Endpoint>]) -> Result<String> {
         })
     };
     let account = |account: &Account| json!({"name": account.name, "password": account.password});
+    let mut users = vec![MysqlServer::APPLICATION];
+    if manifest["metadata"]["annotations"]["e2e/guest"] == "yes" {
+        users.push(MysqlServer::GUEST);
+    }
     let topology = json!({
         "apiVersion": "remora.dev/v1alpha1",
         "kind": "Topology",
@@ -217,7 +221,7 @@ fn configuration(manifest: &Value, shards: &[Vec<Endpoint>]) -> Result<String> {
         "shards": shards.iter().map(|instances| json!({
             "instances": instances.iter().map(instance).collect::<Vec<_>>(),
         })).collect::<Vec<_>>(),
-        "users": [account(&MysqlServer::APPLICATION)],
+        "users": users.iter().map(account).collect::<Vec<_>>(),
         "system": account(&MysqlServer::SYSTEM),
         "keys": column_keys(manifest),
     });

@@ -1,11 +1,7 @@
 //! Rules of `spec.reads` and `spec.resilience`.
 
-use std::ops::RangeInclusive;
-use std::time;
-
-use kube::core::Duration;
-
 use super::Errors;
+use super::span::duration;
 use crate::{CircuitBreaker, Reads, Resilience, ShardingClusterSpec};
 
 /// The most that a weight or a number of retries may be.
@@ -76,19 +72,5 @@ fn of_resilience(resilience: &Resilience, errors: &mut Errors) {
         &Resilience::CONNECT_TIMEOUTS,
         "spec.resilience.connectTimeout",
         errors,
-    );
-}
-
-fn duration(
-    value: &Duration,
-    range: &RangeInclusive<time::Duration>,
-    path: &str,
-    errors: &mut Errors,
-) {
-    let (least, most) = (range.start(), range.end());
-    errors.unless(
-        !value.is_negative() && range.contains(&(*value).into()),
-        path,
-        format!("must be from {least:?} to {most:?}"),
     );
 }

@@ -200,8 +200,12 @@ fn a_mistake_is_refused_by_the_apiserver_and_in_a_file() {
             )],
         ),
         (
-            "spec.sidecar.backendConnections",
-            vec![("/spec/sidecar/backendConnections", json!(50))],
+            "spec.sidecar.pool.queueTimeout",
+            vec![("/spec/sidecar/pool", json!({"queueTimeout": "1ms"}))],
+        ),
+        (
+            "spec.sidecar.pool.maxLifetime",
+            vec![("/spec/sidecar/pool", json!({"maxLifetime": "48h"}))],
         ),
         (
             "spec.mysql.config.gtid_mode",

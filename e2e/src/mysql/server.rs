@@ -71,6 +71,13 @@ impl MysqlServer {
         grants: "ALL PRIVILEGES ON *.*",
     };
 
+    /// A second account of applications, for tests that make it: see [`crate::sidecar`].
+    pub const GUEST: Account = Account {
+        name: "guest",
+        password: "guest-secret",
+        grants: "ALL PRIVILEGES ON *.*",
+    };
+
     /// Starts a server on a free port and waits until it answers.
     ///
     /// # Errors

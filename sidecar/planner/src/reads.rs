@@ -72,20 +72,6 @@ const NOT_PLAIN: [&str; 7] = [
     "SQL_CALC_FOUND_ROWS",
 ];
 
-/// Functions that tell of one session or one server, and leave nothing there that the sidecar
-/// does not know: it keeps LAST_INSERT_ID itself.
-const LEAVES_NOTHING: [&str; 9] = [
-    "CONNECTION_ID",
-    "FOUND_ROWS",
-    "IS_FREE_LOCK",
-    "IS_USED_LOCK",
-    "LAST_INSERT_ID",
-    "LOAD_FILE",
-    "ROW_COUNT",
-    "UUID_SHORT",
-    "VERSION",
-];
-
 /// Whether a statement surely reads only, and may be answered by a replica that has its rows.
 pub(crate) fn is_read(source: &Source<'_>, kind: StatementKind, catalog: &Catalog) -> bool {
     if !matches!(kind, StatementKind::Query | StatementKind::With) {
@@ -107,22 +93,6 @@ pub(crate) fn is_read(source: &Source<'_>, kind: StatementKind, catalog: &Catalo
     })
 }
 
-/// Whether a statement may leave something in its session on the server that runs it, and that
-/// later reads depend on: temporary tables, locks, what a stored program did.
-pub(crate) fn leaves_state(source: &Source<'_>, kind: StatementKind, catalog: &Catalog) -> bool {
-    use StatementKind as K;
-    match kind {
-        K::Query | K::With | K::Insert | K::Replace | K::Update | K::Delete | K::Do | K::Set => {
-            (0..source.len()).any(|token| {
-                calls_other(source, token, catalog) && !source.is_any(token, &LEAVES_NOTHING)
-            }) || matches!(kind, K::Query | K::With) && source.assigns_variable()
-        }
-        K::Ddl => source.is(1, "TEMPORARY"),
-        K::Call | K::Handler | K::LockTables | K::Flush | K::Unknown => true,
-        _ => false,
-    }
-}
-
 /// Whether a system variable is one that all servers of a cluster have alike, once the session's
 /// SETs were replayed.
 fn is_alike(source: &Source<'_>, token: usize) -> bool {
@@ -142,7 +112,7 @@ fn names_one_server(source: &Source<'_>, token: usize) -> bool {
 }
 
 /// Whether a token calls what is not known to read only.
-fn calls_other(source: &Source<'_>, token: usize, catalog: &Catalog) -> bool {
+pub(crate) fn calls_other(source: &Source<'_>, token: usize, catalog: &Catalog) -> bool {
     if source.kind(token + 1) != Some(TokenKind::LeftParen) {
         return false;
     }

@@ -1,6 +1,7 @@
 //! What of a statement concerns its session, wherever it runs.
 
 use crate::catalog::Catalog;
+use crate::leaves::Leaves;
 use crate::reads;
 use crate::text::Source;
 use crate::utility::StatementKind;
@@ -12,9 +13,8 @@ pub struct Traits {
     pub writes: bool,
     /// It surely reads only: a replica may answer it.
     pub read: bool,
-    /// It may leave something behind in its session on the server that ran it (a temporary table,
-    /// a lock, what a stored program did), on which later reads depend.
-    pub leaves_state: bool,
+    /// What it leaves behind in its session on the server that runs it.
+    pub leaves: Leaves,
     /// It locks rows that it reads (FOR UPDATE, FOR SHARE).
     pub locks: bool,
     /// MySQL commits the open transaction before it.
@@ -32,11 +32,18 @@ pub struct Traits {
     pub uses_row_count: bool,
     /// It calls FOUND_ROWS().
     pub uses_found_rows: bool,
-    /// SQL_CALC_FOUND_ROWS: FOUND_ROWS() is asked of the same server next.
-    pub calculates_found_rows: bool,
+    /// FOUND_ROWS() is the number of its rows afterwards. With a LIMIT, or SQL_CALC_FOUND_ROWS, only
+    /// the server that ran it knows.
+    pub shows_found_rows: bool,
 }
 
 impl Traits {
+    /// Whether something may be left in its session on one server, on which later reads depend.
+    #[must_use]
+    pub fn leaves_state(&self) -> bool {
+        self.leaves != Leaves::Nothing
+    }
+
     /// Reads a statement's.
     pub(crate) fn of(source: &Source<'_>, kind: StatementKind, catalog: &Catalog) -> Self {
         use StatementKind as K;
@@ -53,7 +60,7 @@ impl Traits {
         let reads_rows = matches!(kind, K::Query | K::With);
         Self {
             read: reads::is_read(source, kind, catalog),
-            leaves_state: reads::leaves_state(source, kind, catalog),
+            leaves: Leaves::of(source, kind, catalog),
             writes: matches!(
                 kind,
                 K::Insert | K::Replace | K::Update | K::Delete | K::Load | K::Ddl | K::Call
@@ -73,7 +80,7 @@ impl Traits {
             uses_connection_id: any(&["CONNECTION_ID"]),
             uses_row_count: any(&["ROW_COUNT"]),
             uses_found_rows: any(&["FOUND_ROWS"]),
-            calculates_found_rows: any(&["SQL_CALC_FOUND_ROWS"]),
+            shows_found_rows: reads_rows && !into && !any(&["SQL_CALC_FOUND_ROWS", "LIMIT"]),
         }
     }
 }

@@ -31,7 +31,7 @@ fn what_a_replica_may_answer_is_as_ever() {
             Ok(planned) => {
                 let traits = planned.plan().traits();
                 let place = if traits.read { "replica" } else { "primary" };
-                let state = if traits.leaves_state {
+                let state = if traits.leaves_state() {
                     ", leaves state"
                 } else {
                     ""

@@ -7,13 +7,14 @@ pub use mysql_common::constants::{
 /// What a client is offered, but for TLS, which depends on a certificate.
 ///
 /// LOCAL INFILE among it: whether files are taken is for the servers to say (`local_infile`).
+/// Left out on purpose is CLIENT_NO_SCHEMA: MySQL then reads `a.b` as `b`, whatever schema a
+/// statement names, and the physical ones are told apart by nothing else.
 #[must_use]
 pub fn server_offer() -> CapabilityFlags {
     CapabilityFlags::CLIENT_LONG_PASSWORD
         | CapabilityFlags::CLIENT_FOUND_ROWS
         | CapabilityFlags::CLIENT_LONG_FLAG
         | CapabilityFlags::CLIENT_CONNECT_WITH_DB
-        | CapabilityFlags::CLIENT_NO_SCHEMA
         | CapabilityFlags::CLIENT_ODBC
         | CapabilityFlags::CLIENT_IGNORE_SPACE
         | CapabilityFlags::CLIENT_PROTOCOL_41
@@ -46,16 +47,20 @@ pub fn server_offer() -> CapabilityFlags {
 #[must_use]
 pub fn backend_wish(client: CapabilityFlags) -> CapabilityFlags {
     let mirrored = CapabilityFlags::CLIENT_FOUND_ROWS
-        | CapabilityFlags::CLIENT_NO_SCHEMA
         | CapabilityFlags::CLIENT_IGNORE_SPACE
         | CapabilityFlags::CLIENT_INTERACTIVE
-        | CapabilityFlags::CLIENT_MULTI_STATEMENTS
         | CapabilityFlags::CLIENT_MULTI_RESULTS
         | CapabilityFlags::CLIENT_PS_MULTI_RESULTS
         | CapabilityFlags::CLIENT_CAN_HANDLE_EXPIRED_PASSWORDS
         | CapabilityFlags::CLIENT_LOCAL_FILES
         | CapabilityFlags::CLIENT_DEPRECATE_EOF;
-    (client & mirrored) | login_needs() | CapabilityFlags::CLIENT_QUERY_ATTRIBUTES
+    let mut wish = (client & mirrored) | login_needs() | CapabilityFlags::CLIENT_QUERY_ATTRIBUTES;
+    // A text with several statements never reaches a server as one: a server that takes no such
+    // texts cannot be made to run what nobody planned. Who may send several takes several results.
+    if client.contains(CapabilityFlags::CLIENT_MULTI_STATEMENTS) {
+        wish |= CapabilityFlags::CLIENT_MULTI_RESULTS;
+    }
+    wish
 }
 
 /// What every connection to MySQL has, whoever it is for.
@@ -82,6 +87,7 @@ mod tests {
             CapabilityFlags::CLIENT_COMPRESS,
             CapabilityFlags::CLIENT_ZSTD_COMPRESSION_ALGORITHM,
             CapabilityFlags::CLIENT_OPTIONAL_RESULTSET_METADATA,
+            CapabilityFlags::CLIENT_NO_SCHEMA,
         ] {
             assert!(server_offer().contains(kept), "{kept:?}");
             assert!(!all.intersects(kept), "{kept:?}");
@@ -93,6 +99,9 @@ mod tests {
         let old = backend_wish(CapabilityFlags::empty());
         assert!(!old.contains(CapabilityFlags::CLIENT_DEPRECATE_EOF));
         assert!(old.contains(CapabilityFlags::CLIENT_SESSION_TRACK));
+        let several = backend_wish(CapabilityFlags::CLIENT_MULTI_STATEMENTS);
+        assert!(several.contains(CapabilityFlags::CLIENT_MULTI_RESULTS));
+        assert!(!several.contains(CapabilityFlags::CLIENT_MULTI_STATEMENTS));
         assert!(backend_wish(server_offer()).contains(CapabilityFlags::CLIENT_DEPRECATE_EOF));
     }
 }

@@ -119,7 +119,7 @@ impl PacketCodec {
     /// caller reserves before it reads. [`PacketCodec::decode`] comes first, so
     /// that the frame is within the limit.
     #[must_use]
-    pub fn missing(&self, buf: &BytesMut) -> usize {
+    pub fn missing(&self, buf: &[u8]) -> usize {
         match header(buf) {
             Some((length, _)) => (HEADER + length).saturating_sub(buf.len()),
             None => HEADER - buf.len(),

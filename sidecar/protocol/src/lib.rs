@@ -11,6 +11,7 @@
 
 mod auth;
 mod capability;
+mod collation;
 mod column;
 mod command;
 mod compress;
@@ -28,6 +29,7 @@ pub use auth::{Password, RsaKey, RsaKeyError};
 pub use capability::{
     CapabilityFlags, ColumnFlags, ColumnType, CursorType, StatusFlags, backend_wish, server_offer,
 };
+pub use collation::collation;
 pub use column::{ColumnDef, rename_schema};
 pub use command::{
     Attribute, ChangeUser, Command, Execute, Query, QueryAttributes, put_attributes,

@@ -33,6 +33,15 @@ pub(crate) fn admit_collation(number: u16) -> Result<(), ErrPacket<'static>> {
     Ok(())
 }
 
+/// What gives a session the character sets that a login with this collation has.
+pub(crate) fn set_names(collation: u8) -> String {
+    match remora_protocol::collation(collation) {
+        Some((charset, collation)) => format!("SET NAMES {charset} COLLATE {collation}"),
+        // MySQL takes its own default then, too.
+        None => "SET NAMES DEFAULT".to_owned(),
+    }
+}
+
 fn refusal(what: &str) -> ErrPacket<'static> {
     let message = format!(
         "This version of Remora doesn't yet support statements in the character set {what}; \
@@ -53,6 +62,16 @@ mod tests {
         for name in ["utf8mb4", "latin1", "gb2312", "ujis", "binary"] {
             assert_eq!(admit_name(name).map_err(|e| e.code), Ok(()), "{name}");
         }
+    }
+
+    #[test]
+    fn the_collation_of_a_login_can_be_given_back() {
+        let of = |number| set_names(number);
+        assert_eq!(of(255), "SET NAMES utf8mb4 COLLATE utf8mb4_0900_ai_ci");
+        assert_eq!(of(33), "SET NAMES utf8mb3 COLLATE utf8mb3_general_ci");
+        assert_eq!(of(8), "SET NAMES latin1 COLLATE latin1_swedish_ci");
+        // ucs2_general_ci, which no client may have; no collation at all.
+        assert_eq!([of(35), of(0)], ["SET NAMES DEFAULT", "SET NAMES DEFAULT"]);
     }
 
     #[test]

@@ -1,6 +1,7 @@
 //! `remora-sidecar`: makes the shards of a `ShardingCluster` look like one MySQL server.
 
 mod arguments;
+mod descriptors;
 mod run;
 
 use std::process::ExitCode;
@@ -24,6 +25,7 @@ fn main() -> ExitCode {
 
 fn start(arguments: arguments::Run) -> anyhow::Result<()> {
     start_logs(arguments.log_format).map_err(anyhow::Error::from_boxed)?;
+    descriptors::raise_limit();
     let runtime = tokio::runtime::Builder::new_multi_thread()
         .enable_all()
         .build()?;

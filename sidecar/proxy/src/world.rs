@@ -3,13 +3,15 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use remora_crds::Role;
 use remora_planner::CatalogError;
 
 use crate::backend::{Backend, BackendConnector, BackendError, Login};
 use crate::catalog::Catalogs;
-use crate::instances::{Fleet, Member, Policy, Servers};
+use crate::instances::{Fleet, Member, Policy, Server, Servers};
 use crate::names::Names;
 use crate::net::TlsError;
+use crate::pool::Seat;
 use crate::snapshot::Snapshot;
 use crate::telemetry::Metrics;
 
@@ -82,41 +84,56 @@ impl World {
     /// If there is none, it cannot be reached, or it refuses the login.
     pub async fn connect(&self, shard: usize, login: Login) -> Result<Backend, BackendError> {
         let Some(primary) = self.fleets.get(shard).and_then(Fleet::primary) else {
-            let reason = "the shard has no primary".to_owned();
-            return Err(BackendError::Connect { shard, reason });
+            return Err(BackendError::no_primary(shard));
         };
-        match self.connect_member(primary, login).await {
+        self.connect_counted(primary, login).await
+    }
+
+    /// Opens a connection to a server, which takes a seat among those of its pool.
+    ///
+    /// # Errors
+    /// If it cannot be reached or refuses the login.
+    pub(crate) async fn connect_seated(
+        &self,
+        member: &Member,
+        login: Login,
+        seat: Seat,
+    ) -> Result<Backend, BackendError> {
+        let mut backend = self.connect_counted(member, login).await?;
+        backend.seat(seat);
+        Ok(backend)
+    }
+
+    async fn connect_counted(
+        &self,
+        member: &Member,
+        login: Login,
+    ) -> Result<Backend, BackendError> {
+        let shard = member.server.address().shard;
+        let of_primary = member.instance.role == Role::Primary;
+        match self.connect_member(member, login).await {
             Ok(mut backend) => {
-                backend.count(self.metrics.backend_connected(shard));
+                backend.count(match of_primary {
+                    true => self.metrics.backend_connected(shard),
+                    false => self.metrics.replica_connected(),
+                });
                 Ok(backend)
             }
             // A server that refuses someone is there.
             Err(error @ BackendError::Server { .. }) => Err(error),
             Err(error) => {
-                self.metrics.backend_failed(shard, error.to_string());
+                if of_primary {
+                    self.metrics.backend_failed(shard, error.to_string());
+                }
                 Err(error)
             }
         }
     }
 
-    /// Opens a connection to a replica.
-    ///
-    /// # Errors
-    /// If it cannot be reached or refuses the login.
-    pub(crate) async fn connect_replica(
-        &self,
-        replica: &Member,
-        login: Login,
-    ) -> Result<Backend, BackendError> {
-        let mut backend = self.connect_member(replica, login).await?;
-        backend.count(self.metrics.replica_connected());
-        Ok(backend)
-    }
-
     /// Opens a connection to see how a server is, whatever its breaker says.
     ///
     /// # Errors
-    /// As [`connect_replica`](Self::connect_replica).
+    /// As [`connect`](Self::connect).
     pub(crate) async fn connect_monitor(
         &self,
         member: &Member,
@@ -129,6 +146,25 @@ impl World {
             .await?;
         backend.count(self.metrics.replica_connected());
         Ok(backend)
+    }
+
+    /// Opens a connection to a server beside those that work for clients, whatever its breaker
+    /// says.
+    ///
+    /// # Errors
+    /// If it is not in the snapshot any more, cannot be reached or refuses the login.
+    pub(crate) async fn connect_beside(
+        &self,
+        server: &Arc<Server>,
+        login: Login,
+    ) -> Result<Backend, BackendError> {
+        let shard = server.address().shard;
+        let members = self.fleets.get(shard).map(|fleet| &fleet.members[..]);
+        let mut members = members.unwrap_or_default().iter();
+        let Some(member) = members.find(|member| Arc::ptr_eq(&member.server, server)) else {
+            return Err(BackendError::gone(shard));
+        };
+        self.connector.connect(shard, &member.instance, login).await
     }
 
     /// Whether tasks look after the servers. Without replicas, and without a word about reads or
@@ -163,6 +199,7 @@ impl World {
             Err(error) => server.failed(&error.to_string()),
         }
         let mut backend = connected?;
+        backend.leads_to(server);
         if self.is_watched() {
             backend.end_with(server);
         }

@@ -2,10 +2,11 @@
 
 use std::ops::Range;
 
-use crate::lexer::{Lexer, SqlMode, Token, TokenKind};
+use crate::lexer::{Lexer, Program, SqlMode, Token, TokenKind};
 
-/// Buffers beyond this size are given back before the next statement.
-const KEPT_BYTES: usize = 64 << 10;
+/// Buffers beyond this size are given back with [`Normalizer::rest`]: an idle session keeps no
+/// more.
+const KEPT_BYTES: usize = 1024;
 
 /// The buffers that one session reuses for every statement.
 #[derive(Debug, Default)]
@@ -50,9 +51,15 @@ impl Normalizer {
         let mut several = false;
         let mut last_in_comment = false;
         let mut ended = false;
+        // Most statements are no data definition, and are not followed.
+        let mut program: Option<Program> = None;
         while let Some(token) = lexer.next() {
             let comment = lexer.version_comment();
-            if token.kind == TokenKind::Semicolon {
+            if let Some(program) = &mut program {
+                program.read(token, sql);
+            }
+            let inside = program.as_ref().is_some_and(Program::is_open);
+            if token.kind == TokenKind::Semicolon && !inside {
                 if last_in_comment && !ended {
                     body.end = lexer.version_comment_end();
                 }
@@ -68,6 +75,9 @@ impl Normalizer {
             if body.end == 0 {
                 body.start = comment.unwrap_or(token.start as usize);
                 copied = body.start;
+                if Program::may_begin(token, sql) {
+                    program.get_or_insert_default().read(token, sql);
+                }
             }
             body.end = token.end as usize;
             last_in_comment = comment.is_some();
@@ -96,13 +106,17 @@ impl Normalizer {
         }
     }
 
-    fn clear(&mut self) {
+    /// Gives back what a large statement made the buffers grow to.
+    pub fn rest(&mut self) {
         if self.text.capacity() > KEPT_BYTES {
             self.text = Vec::new();
         }
         if self.literals.capacity() * size_of::<Token>() > KEPT_BYTES {
             self.literals = Vec::new();
         }
+    }
+
+    fn clear(&mut self) {
         self.text.clear();
         self.literals.clear();
     }

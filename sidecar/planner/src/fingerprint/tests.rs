@@ -135,6 +135,11 @@ fn what_mysql_refuses_and_what_follows_is_told() {
     assert_eq!(flags("SELECT 1; SELECT 2"), (false, false, true));
     assert_eq!(flags("/*!50000 SELECT 1; */"), (true, true, false));
     assert_eq!(flags("/*!50000 SELECT 1"), (true, false, false));
+    let program = "CREATE PROCEDURE p() BEGIN SELECT 1; SELECT 2; END";
+    assert_eq!(flags(program), (false, false, false));
+    assert_eq!(flags(&format!("{program}; SELECT 3")), (false, false, true));
+    let dumped = "/*!50003 CREATE*/ /*!50003 TRIGGER g AFTER INSERT ON t FOR EACH ROW BEGIN SET @a = 1; END */";
+    assert_eq!(flags(dumped), (false, false, false));
 }
 
 #[test]

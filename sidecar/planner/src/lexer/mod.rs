@@ -13,6 +13,7 @@ mod literal;
 mod mode;
 mod number;
 mod operator;
+mod program;
 mod quoted;
 mod scan;
 mod split;
@@ -22,6 +23,7 @@ mod token;
 
 pub use literal::{bit_literal, hex_literal, identifier, integer_literal, string_literal};
 pub use mode::SqlMode;
+pub(crate) use program::Program;
 pub use scan::{Lexer, SERVER_VERSION_ID};
 pub use split::{Complexity, Statements, complexity};
 pub use token::{Token, TokenKind};

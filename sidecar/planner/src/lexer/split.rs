@@ -3,13 +3,14 @@
 use std::ops::Range;
 
 use super::mode::SqlMode;
+use super::program::Program;
 use super::scan::Lexer;
-use super::token::{Token, TokenKind};
+use super::token::TokenKind;
 
 /// The statements of a text, split at `;` outside quotes and comments.
 ///
-/// A stored program (CREATE PROCEDURE, FUNCTION, TRIGGER, EVENT) holds `;` itself: it runs to
-/// the end of the text. What stands behind the last `;` counts only if it has a token.
+/// A stored program (CREATE PROCEDURE, FUNCTION, TRIGGER, EVENT) holds `;` itself, up to the end of
+/// its body. What stands behind the last `;` counts only if it has a token.
 #[derive(Clone, Debug)]
 pub struct Statements<'a> {
     sql: &'a [u8],
@@ -31,10 +32,10 @@ impl Iterator for Statements<'_> {
     fn next(&mut self) -> Option<Range<usize>> {
         let start = self.at;
         let rest = self.sql.get(start..)?;
-        let mut program = ProgramHeader::default();
+        let mut program = Program::default();
         let mut any = false;
         for token in Lexer::new(rest, self.mode) {
-            if token.kind == TokenKind::Semicolon && !program.found() {
+            if token.kind == TokenKind::Semicolon && !program.is_open() {
                 self.at = start + token.end as usize;
                 return Some(start..start + token.start as usize);
             }
@@ -43,44 +44,6 @@ impl Iterator for Statements<'_> {
         }
         self.at = usize::MAX;
         (any || start == 0).then_some(start..self.sql.len())
-    }
-}
-
-/// Recognises the header of a stored program by its words in front of the first parenthesis.
-#[derive(Default)]
-struct ProgramHeader {
-    state: HeaderState,
-}
-
-#[derive(Default, Eq, PartialEq)]
-enum HeaderState {
-    #[default]
-    Start,
-    Create,
-    Program,
-    Other,
-}
-
-impl ProgramHeader {
-    fn found(&self) -> bool {
-        self.state == HeaderState::Program
-    }
-
-    fn read(&mut self, token: Token, sql: &[u8]) {
-        let any = |words: &[&str]| words.iter().any(|word| token.is_word(sql, word));
-        match self.state {
-            HeaderState::Start if any(&["CREATE", "ALTER"]) => self.state = HeaderState::Create,
-            HeaderState::Start => self.state = HeaderState::Other,
-            HeaderState::Create if any(&["PROCEDURE", "FUNCTION", "TRIGGER", "EVENT"]) => {
-                self.state = HeaderState::Program;
-            }
-            HeaderState::Create
-                if any(&["TABLE", "VIEW", "DATABASE", "SCHEMA", "USER", "INDEX"]) =>
-            {
-                self.state = HeaderState::Other;
-            }
-            _ => {}
-        }
     }
 }
 

@@ -313,7 +313,41 @@ fn texts_split_into_statements_outside_quotes_and_programs() {
     assert_eq!(split(""), [""]);
     let program = "CREATE DEFINER=`a`@`b` PROCEDURE p() BEGIN SELECT 1; SELECT 2; END";
     assert_eq!(split(program), [program]);
+    assert_eq!(
+        split(&format!("{program} ; select 3")),
+        [&format!("{program} "), " select 3"]
+    );
     assert_eq!(split("create table t (`event` int); select 1").len(), 2);
+}
+
+#[test]
+fn a_program_ends_with_its_outermost_block() {
+    let programs = [
+        "CREATE PROCEDURE p() SELECT 1",
+        "CREATE PROCEDURE IF NOT EXISTS p(IN a CHAR(3) CHARACTER SET latin1) COMMENT 'x;' l: BEGIN END l",
+        "create function f(n int) returns varchar(9) character set latin1 deterministic begin return if(n, 1, 2); end",
+        "CREATE FUNCTION f() RETURNS INT RETURN CASE WHEN 1 THEN 2 ELSE 3 END",
+        "CREATE PROCEDURE p() IF a THEN SELECT 1; ELSEIF b THEN SELECT 2; ELSE SELECT 3; END IF",
+        "CREATE PROCEDURE p() BEGIN IF a THEN IF b THEN SELECT IF(1, 2, 3); END IF; ELSE BEGIN END; END IF; SELECT 2; END",
+        "CREATE PROCEDURE p() BEGIN CASE a WHEN 1 THEN SELECT CASE WHEN 1 THEN 2 END; ELSE BEGIN END; END CASE; SET a = 1; END",
+        "CREATE PROCEDURE p() BEGIN l: LOOP LEAVE l; END LOOP l; WHILE CASE WHEN 1 THEN 2 END DO SET a = 1; END WHILE; SELECT 1; END",
+        "CREATE PROCEDURE p() BEGIN REPEAT SET a = REPEAT('x', 2); UNTIL CASE a WHEN 1 THEN 2 END END REPEAT; SELECT 1; END",
+        "CREATE PROCEDURE p() BEGIN DECLARE EXIT HANDLER FOR NOT FOUND, SQLSTATE VALUE '23000', 1062 BEGIN SELECT 1; END; SELECT 2; END",
+        "CREATE PROCEDURE p() BEGIN DECLARE CONTINUE HANDLER FOR SQLEXCEPTION SET done = IF(1, 2, 3); SELECT begin, `end` FROM t; END",
+        "CREATE TRIGGER g BEFORE INSERT ON t FOR EACH ROW BEGIN SET NEW.a = 1; SET NEW.b = 2; END",
+        "CREATE TRIGGER g BEFORE UPDATE ON t FOR EACH ROW FOLLOWS h BEGIN SET NEW.a = 1; END",
+        "CREATE TRIGGER g BEFORE DELETE ON t FOR EACH ROW SET @a = 1",
+        "ALTER EVENT e ON SCHEDULE EVERY 1 DAY DO BEGIN DELETE FROM t; DELETE FROM u; END",
+        "/*!50003 CREATE*/ /*!50017 DEFINER=`a`@`b`*/ /*!50003 TRIGGER g BEFORE INSERT ON t FOR EACH ROW BEGIN SET @a = 1; END */",
+        "ALTER PROCEDURE p COMMENT 'c'",
+    ];
+    for program in programs {
+        let text = format!("{program}; SELECT 2");
+        let split: Vec<&str> = Statements::new(text.as_bytes(), SqlMode::default())
+            .map(|range| &text[range])
+            .collect();
+        assert_eq!(split, [program, " SELECT 2"]);
+    }
 }
 
 #[test]

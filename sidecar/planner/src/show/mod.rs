@@ -36,6 +36,7 @@ pub(crate) fn show(reading: &Reading<'_>) -> Result<Found, Refusal> {
         | ShowKind::Errors
         | ShowKind::CountWarnings
         | ShowKind::CountErrors
+        | ShowKind::ProcessList
         | ShowKind::RemoraShards
         | ShowKind::RemoraInstances => Ok(Found::plain(Work::Utility)),
         ShowKind::Columns | ShowKind::Indexes | ShowKind::CreateTable => table(reading, &show),
@@ -45,9 +46,6 @@ pub(crate) fn show(reading: &Reading<'_>) -> Result<Found, Refusal> {
             refused("SHOW TABLE STATUS, whose numbers would be those of one shard,"),
         ),
         ShowKind::OpenTables if physical => Err(refused("SHOW OPEN TABLES")),
-        ShowKind::ProcessList => Err(refused(
-            "SHOW PROCESSLIST, which would show one server's connections,",
-        )),
         ShowKind::Server => Err(refused("what one server alone can tell")),
         ShowKind::Variables | ShowKind::Status | ShowKind::Catalog => Ok(Found::pass(Target::Any)),
         _ => Ok(Found::pass(Target::Home)),

@@ -51,6 +51,12 @@ impl<'a> QueryAttributes<'a> {
         Ok(Self { count, block })
     }
 
+    /// Whether there are none.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.count == 0
+    }
+
     /// Takes them apart.
     pub fn decode(&self) -> Result<Vec<Attribute<'a>>> {
         if self.count == 0 {
@@ -105,7 +111,8 @@ mod tests {
 
     fn query(packet: &[u8]) -> Result<(Vec<Attribute<'_>>, &[u8])> {
         match Command::decode(packet, WITH)? {
-            Command::Query(query) => Ok((query.attributes.decode()?, query.text)),
+            Command::Query(text) => Ok((Vec::new(), text)),
+            Command::QueryWith(query) => Ok((query.attributes.decode()?, query.text)),
             other => panic!("{other:?}"),
         }
     }

@@ -22,7 +22,9 @@ pub enum Command<'a> {
     /// Change the default database.
     InitDb(&'a [u8]),
     /// Run statements, as text.
-    Query(Query<'a>),
+    Query(&'a [u8]),
+    /// The same with attributes.
+    QueryWith(Query<'a>),
     /// Describe a table's columns.
     FieldList {
         /// The table.
@@ -32,6 +34,8 @@ pub enum Command<'a> {
     },
     /// Tell how the server is doing, in one line.
     Statistics,
+    /// List the connections.
+    ProcessInfo,
     /// Kill a connection.
     ProcessKill(u32),
     /// Write internals to the server's log.
@@ -105,6 +109,7 @@ mod code {
     pub(super) const QUERY: u8 = 0x03;
     pub(super) const FIELD_LIST: u8 = 0x04;
     pub(super) const STATISTICS: u8 = 0x09;
+    pub(super) const PROCESS_INFO: u8 = 0x0A;
     pub(super) const PROCESS_KILL: u8 = 0x0C;
     pub(super) const DEBUG: u8 = 0x0D;
     pub(super) const PING: u8 = 0x0E;
@@ -132,10 +137,14 @@ impl<'a> Command<'a> {
         Ok(match code {
             code::QUIT => Self::Quit,
             code::INIT_DB => Self::InitDb(input.rest()),
-            code::QUERY => Self::Query(Query {
-                attributes: QueryAttributes::take(&mut input, capabilities)?,
-                text: input.rest(),
-            }),
+            code::QUERY => {
+                let attributes = QueryAttributes::take(&mut input, capabilities)?;
+                let text = input.rest();
+                match attributes.is_empty() {
+                    true => Self::Query(text),
+                    false => Self::QueryWith(Query { text, attributes }),
+                }
+            }
             code::FIELD_LIST => {
                 let table = input.nul_or_rest();
                 Self::FieldList {
@@ -144,6 +153,7 @@ impl<'a> Command<'a> {
                 }
             }
             code::STATISTICS => Self::Statistics,
+            code::PROCESS_INFO => Self::ProcessInfo,
             code::PROCESS_KILL => Self::ProcessKill(input.u32()?),
             code::DEBUG => Self::Debug,
             code::PING => Self::Ping,
@@ -187,13 +197,15 @@ impl<'a> Command<'a> {
         match *self {
             Self::Quit => out.put_u8(code::QUIT),
             Self::InitDb(name) => text(code::INIT_DB, name),
-            Self::Query(Query {
-                text: query,
-                attributes,
-            }) => {
+            Self::Query(text) => {
+                out.put_u8(code::QUERY);
+                QueryAttributes::default().encode(capabilities, out);
+                out.put_slice(text);
+            }
+            Self::QueryWith(Query { text, attributes }) => {
                 out.put_u8(code::QUERY);
                 attributes.encode(capabilities, out);
-                out.put_slice(query);
+                out.put_slice(text);
             }
             Self::FieldList { table, wildcard } => {
                 out.put_u8(code::FIELD_LIST);
@@ -201,6 +213,7 @@ impl<'a> Command<'a> {
                 out.put_slice(wildcard);
             }
             Self::Statistics => out.put_u8(code::STATISTICS),
+            Self::ProcessInfo => out.put_u8(code::PROCESS_INFO),
             Self::ProcessKill(id) => text(code::PROCESS_KILL, &id.to_le_bytes()),
             Self::Debug => out.put_u8(code::DEBUG),
             Self::Ping => out.put_u8(code::PING),
@@ -278,15 +291,13 @@ mod tests {
         for sent in [
             Command::Quit,
             Command::InitDb(b"shop"),
-            Command::Query(Query {
-                text: b"SELECT 1",
-                attributes: QueryAttributes::default(),
-            }),
+            Command::Query(b"SELECT 1"),
             Command::FieldList {
                 table: b"t",
                 wildcard: b"a%",
             },
             Command::Statistics,
+            Command::ProcessInfo,
             Command::ProcessKill(8),
             Command::Debug,
             Command::Ping,

@@ -54,6 +54,8 @@ pub struct ReplyScanner {
     continued: bool,
     /// Flags that belong to the end of the rows, though that packet lacks them.
     promised: StatusFlags,
+    /// Rows that went by.
+    counted: u64,
 }
 
 /// A row of which only a part is here is kept back until it is whole, so that an
@@ -81,6 +83,7 @@ impl ReplyScanner {
             open: 0,
             continued: false,
             promised: StatusFlags::empty(),
+            counted: 0,
         }
     }
 
@@ -96,6 +99,12 @@ impl ReplyScanner {
     pub fn surface_rows(mut self, wanted: bool) -> Self {
         self.rows = wanted;
         self
+    }
+
+    /// How many rows went by, of all result sets.
+    #[must_use]
+    pub fn counted(&self) -> u64 {
+        self.counted
     }
 
     /// Whether the answer is over.
@@ -166,6 +175,7 @@ impl ReplyScanner {
             return Ok(at);
         }
         let (mut sequence, mut continued) = (self.sequence, self.continued);
+        let mut counted = self.counted;
         let deprecate = self.deprecates_eof();
         while let Some((length, got)) = header(&buf[at..]) {
             if got != sequence {
@@ -188,6 +198,7 @@ impl ReplyScanner {
                 self.open = end - buf.len();
             }
             sequence = sequence.wrapping_add(1);
+            counted += u64::from(!continued);
             continued = length == MAX_FRAME;
             at = end.min(buf.len());
             if self.open > 0 {
@@ -195,6 +206,7 @@ impl ReplyScanner {
             }
         }
         (self.sequence, self.continued) = (sequence, continued);
+        self.counted = counted;
         Ok(at)
     }
 
@@ -308,6 +320,7 @@ impl ReplyScanner {
         if frames == 1 && Ends::rows(tag, payload.len(), self.deprecates_eof()) {
             self.end(payload)
         } else {
+            self.counted += 1;
             Ok(Event::Row)
         }
     }

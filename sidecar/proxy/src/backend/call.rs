@@ -17,6 +17,17 @@ pub struct Call<'a> {
     pub params: Option<Vec<Param<'a>>>,
     /// What the client says beside it.
     pub attributes: &'a [Attribute<'a>],
+    /// In an EXECUTE by name, what they stand for: the answer comes in the text protocol then.
+    pub using: Vec<Operand<'a>>,
+}
+
+/// What an EXECUTE by name binds.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub enum Operand<'a> {
+    /// A user variable, with its `@`.
+    Variable(&'a [u8]),
+    /// A number that was made here.
+    Number(u64),
 }
 
 /// What MySQL says of a statement that it prepared.
@@ -81,6 +92,7 @@ impl Backend {
         let beside: usize = call.attributes.iter().map(weight).sum();
         self.admit_packet(call.sql.len() + QUERY_HEAD + beside)?;
         match &call.params {
+            None if !call.using.is_empty() => self.execute_by_name(call.sql, &call.using).await,
             None => self.query_with(call.sql, call.attributes).await,
             Some(params) => {
                 let statement = self.prepared(call.sql).await?;
@@ -142,6 +154,48 @@ impl Backend {
             });
             encoded.map_err(|source| BackendError::Protocol { shard, source })?;
             self.spill().await?;
+        }
+        Ok(())
+    }
+
+    /// Executes a statement as SQL's EXECUTE does. No text of the client's names what is prepared
+    /// here: names are the session's.
+    async fn execute_by_name(
+        &mut self,
+        sql: &[u8],
+        using: &[Operand<'_>],
+    ) -> Result<Exchange<'_>, BackendError> {
+        let shard = self.shard;
+        // Whatever the session's sql_mode, hex digits are the same bytes.
+        self.queue_query(format!("SET @`remora text` = X'{}'", hex::encode(sql)).as_bytes());
+        let mut execute = b"EXECUTE `remora` USING ".to_vec();
+        for (index, operand) in using.iter().enumerate() {
+            if index > 0 {
+                execute.extend_from_slice(b", ");
+            }
+            match operand {
+                Operand::Variable(name) => execute.extend_from_slice(name),
+                Operand::Number(number) => {
+                    let variable = format!("@`remora {index}`");
+                    self.queue_query(format!("SET {variable} = {number}").as_bytes());
+                    execute.extend_from_slice(variable.as_bytes());
+                }
+            }
+        }
+        let prepared = self.query(b"PREPARE `remora` FROM @`remora text`").await?;
+        if let Err(error) = prepared.finish().await? {
+            return Err(BackendError::Server { shard, error });
+        }
+        self.query(&execute).await
+    }
+
+    /// Prepares a statement that has parameters, if it is not prepared yet.
+    ///
+    /// # Errors
+    /// As [`Backend::run`].
+    pub(crate) async fn ready(&mut self, call: &Call<'_>) -> Result<(), BackendError> {
+        if call.params.is_some() {
+            self.prepared(call.sql).await?;
         }
         Ok(())
     }

@@ -5,14 +5,18 @@ use std::time::{Duration, Instant};
 
 use bytes::{BufMut as _, BytesMut};
 use remora_protocol::{
-    Attribute, Command, ErrPacket, PacketCodec, Reply, ServerIdentity, put_attributes,
+    Attribute, Command, ErrPacket, PacketCodec, Reply, ServerIdentity, StatusFlags, put_attributes,
 };
 
 use super::statements::Statements;
 use super::written::Written;
 use super::{BackendError, Exchange};
+use crate::charsets;
+use crate::clients::{Entry, Lease};
 use crate::instances::{Server, SocketGuard};
 use crate::net::Channel;
+use crate::pool::{Fit, Holding, Identity, Place, Pool, Seat, Want};
+use crate::session::{Residue, Settings};
 use crate::telemetry::OpenGuard;
 
 /// A connection that rested longer than this is looked at before it is used again: MySQL may
@@ -38,13 +42,15 @@ pub struct Backend {
     pub(super) last_used: Instant,
     /// A packet of so many bytes is more than the server takes.
     pub(super) packet_limit: usize,
+    opened: Instant,
+    /// As whom it logged in.
+    logged_in: Arc<Identity>,
+    /// What the server said last about session and transaction.
+    pub(super) status: StatusFlags,
     /// How many commands are queued whose answers come before the next one's.
     queued: usize,
-    /// Whether it has state that cannot be replayed: temporary tables, locks by name, and
-    /// what a stored procedure left behind.
-    pub holds_state: bool,
-    /// How many cursors are open on it.
-    pub(super) cursors: u32,
+    /// What its session left on it that cannot be replayed.
+    pub(crate) residue: Residue,
     /// How much of the session's state this connection has; see `session::replay`.
     pub applied: Applied,
     /// What it committed, where that is of interest.
@@ -53,13 +59,26 @@ pub struct Backend {
     counted: Option<OpenGuard>,
     /// Ends it with its server.
     ends: Option<SocketGuard>,
+    /// The server that it leads to.
+    server: Option<Arc<Server>>,
+    /// The client that it works for.
+    lease: Option<Lease>,
+    /// The right to have it, where connections are counted. Last: it is given up when all else of
+    /// the connection is gone.
+    seat: Option<Seat>,
+    /// The session that has it, as those see it who want it.
+    held: Option<Holding>,
 }
 
 /// What of a session's state a connection already has.
 #[derive(Clone, Debug, Default)]
 pub struct Applied {
-    /// The number of the last SET that was replayed or run here.
-    pub settings: u64,
+    /// All SETs that were replayed or run here.
+    settings: Settings,
+    /// Something else may have been SET too.
+    unknown: bool,
+    /// What it began with.
+    first: &'static [u8],
     /// The current database, where one is known.
     pub database: Option<String>,
     /// What LAST_INSERT_ID() answers here.
@@ -72,8 +91,10 @@ impl Backend {
         channel: Channel,
         codec: PacketCodec,
         identity: ServerIdentity,
+        logged_in: Arc<Identity>,
         database: Option<String>,
     ) -> Self {
+        let now = Instant::now();
         Self {
             shard,
             channel,
@@ -82,11 +103,13 @@ impl Backend {
             identity,
             broken: false,
             statements: Statements::default(),
-            last_used: Instant::now(),
+            last_used: now,
+            opened: now,
+            logged_in,
+            status: StatusFlags::empty(),
             packet_limit: usize::MAX,
             queued: 0,
-            holds_state: false,
-            cursors: 0,
+            residue: Residue::default(),
             applied: Applied {
                 database,
                 ..Applied::default()
@@ -94,6 +117,10 @@ impl Backend {
             written: None,
             counted: None,
             ends: None,
+            server: None,
+            lease: None,
+            seat: None,
+            held: None,
         }
     }
 
@@ -107,6 +134,47 @@ impl Backend {
         // Without a handle it waits as long as the server is silent.
         let socket = self.channel.stream().socket().ok();
         self.ends = socket.map(|socket| server.hold(socket));
+    }
+
+    /// Notes the server that it leads to.
+    pub(crate) fn leads_to(&mut self, server: &Arc<Server>) {
+        self.server = Some(Arc::clone(server));
+    }
+
+    /// Lets it work for a client: whoever interrupts that one's statements interrupts them here.
+    pub(crate) fn work_for(&mut self, client: &Arc<Entry>) {
+        let server = self.server.as_ref();
+        self.lease = server.map(|server| Lease::new(client, server, self.identity.connection_id));
+    }
+
+    /// Whether whoever interrupts a client's statements interrupts what runs here.
+    pub(crate) fn works_for_somebody(&self) -> bool {
+        self.lease.is_some()
+    }
+
+    /// Lets it work for nobody, so that somebody else may have it. That waits for a KILL that is
+    /// under way on it; where one may still come, the connection is given up.
+    pub(crate) async fn work_for_nobody(&mut self) {
+        if let Some(lease) = self.lease.take()
+            && !lease.end().await
+        {
+            self.abandon();
+        }
+    }
+
+    /// Counts it among the connections of its server.
+    pub(crate) fn seat(&mut self, seat: Seat) {
+        self.seat = Some(seat);
+    }
+
+    /// The pool that it belongs to, where connections are counted.
+    pub(crate) fn pool(&self) -> Option<&Arc<Pool>> {
+        self.seat.as_ref().map(Seat::pool)
+    }
+
+    /// Notes whose it is; `None`: nobody's.
+    pub(crate) fn belongs(&mut self, held: Option<Holding>) {
+        self.held = held;
     }
 
     /// Notes from now on what is committed here, or no more.
@@ -159,6 +227,116 @@ impl Backend {
         self.broken = true;
         // A server that is frozen sees it when it goes on.
         drop(tokio::time::timeout(PARTING, self.channel.close()).await);
+    }
+
+    /// Whether it is in a known state and nothing of its session is on it but settings.
+    pub(crate) fn may_rest(&self) -> bool {
+        self.is_clean() && self.queued == 0
+    }
+
+    /// The same, whatever waits to be sent.
+    pub(crate) fn is_clean(&self) -> bool {
+        let clean = !self.broken && self.residue.is_nothing();
+        let in_transaction = StatusFlags::SERVER_STATUS_IN_TRANS;
+        clean && !self.status.contains(in_transaction) && self.channel.buffered().is_empty()
+    }
+
+    /// Sends what was to travel with a statement that did not come.
+    ///
+    /// # Errors
+    /// If the connection breaks, or the server refuses.
+    pub(crate) async fn send_queued(&mut self) -> Result<(), BackendError> {
+        if self.queued == 0 {
+            return Ok(());
+        }
+        let shard = self.shard;
+        let pong = self.command(&Command::Ping, Reply::Command).await?;
+        let pong = pong.finish().await?;
+        pong.map(drop)
+            .map_err(|error| BackendError::Server { shard, error })
+    }
+
+    /// Since when nobody has used it.
+    pub(crate) fn last_used(&self) -> Instant {
+        self.last_used
+    }
+
+    /// When it was opened.
+    pub(crate) fn opened(&self) -> Instant {
+        self.opened
+    }
+
+    /// How well it fits what somebody wants.
+    pub(crate) fn fit(&self, want: &Want) -> Fit {
+        let Applied {
+            settings,
+            unknown,
+            first,
+            database,
+            ..
+        } = &self.applied;
+        let leaves = want.place != Place::Nowhere || database.is_none();
+        if !self.logged_in.is(&want.identity) || !leaves {
+            return Fit::Never;
+        }
+        if *unknown || *first != want.first || !settings.are(&want.settings) {
+            return Fit::Reset;
+        }
+        match &want.place {
+            Place::In(wanted) if database.as_ref() != Some(wanted) => Fit::Elsewhere,
+            Place::In(_) | Place::Anywhere | Place::Nowhere => Fit::Same,
+        }
+    }
+
+    /// The settings that it lacks to have `settings`; it is told them next.
+    pub(crate) fn lacks<'s>(&self, settings: &'s Settings) -> impl Iterator<Item = &'s [u8]> {
+        settings.since(self.applied.settings.version())
+    }
+
+    /// Whether it has these settings of its session's.
+    pub(crate) fn has(&self, settings: &Settings) -> bool {
+        self.applied.settings.version() == settings.version()
+    }
+
+    /// Notes that it has these settings.
+    pub(crate) fn adopt(&mut self, settings: &Settings) {
+        self.applied.settings = settings.clone();
+    }
+
+    /// Notes that a SET failed here, or a text ran that nobody understood: whatever it did stays
+    /// until a reset.
+    pub(crate) fn is_unclear(&mut self) {
+        self.applied.unknown = true;
+    }
+
+    /// Lets it begin with these settings, in the same write as the next command.
+    pub(crate) fn begin(&mut self, first: &'static [u8]) {
+        self.queue_query(first);
+        self.applied.first = first;
+    }
+
+    /// Lets the server forget all that others left, in the same write as the next command.
+    pub(crate) fn queue_reset(&mut self, want: &Want) {
+        self.start();
+        self.codec.encode_with(&mut self.out, |payload| {
+            payload.put_u8(COM_RESET_CONNECTION);
+        });
+        self.queued += 1;
+        self.forgot();
+        // The server's own default may be another one than the login's.
+        self.queue_query(charsets::set_names(want.identity.collation).as_bytes());
+        self.begin(want.first);
+    }
+
+    /// Notes that the server forgot everything but user and database.
+    fn forgot(&mut self) {
+        self.statements.clear();
+        self.residue = Residue::default();
+        let database = self.applied.database.take();
+        self.applied = Applied {
+            database,
+            ..Applied::default()
+        };
     }
 
     /// Whether the server closed the connection while it rested.
@@ -351,25 +529,29 @@ impl Backend {
             .finish()
             .await?
             .map_err(|error| BackendError::Server { shard, error })?;
-        self.statements.clear();
-        self.holds_state = false;
-        self.cursors = 0;
-        let database = self.applied.database.take();
-        self.applied = Applied {
-            database,
-            ..Applied::default()
-        };
+        self.forgot();
         Ok(())
     }
 
-    /// Says goodbye and closes.
+    /// Notes that its session is that of another collation now.
+    pub(crate) fn is_of(&mut self, identity: &Arc<Identity>) {
+        self.logged_in = Arc::clone(identity);
+    }
+
+    /// Says goodbye, and waits until the server let the connection go: its seat is free then, there
+    /// as well as here.
     pub async fn quit(mut self) {
-        if !self.broken {
-            // The server may be gone already; either way nothing is left to do.
-            if self.put(&Command::Quit).is_ok() {
-                let _ = self.channel.write(&self.out).await;
-            }
+        if self.broken || self.put(&Command::Quit).is_err() {
+            return self.channel.close().await;
         }
+        let parting = async {
+            // The server may be gone already; then there is nothing to wait for.
+            if self.channel.write(&self.out).await.is_ok() {
+                while self.channel.fill().await.is_ok() {}
+            }
+        };
+        // One that is frozen closes it when it goes on.
+        drop(tokio::time::timeout(PARTING, parting).await);
         self.channel.close().await;
     }
 }
@@ -377,6 +559,7 @@ impl Backend {
 const COM_QUERY: u8 = 3;
 /// What stands before a statement without attributes.
 pub(super) const QUERY_HEAD: usize = 3;
+const COM_RESET_CONNECTION: u8 = 0x1f;
 /// A write buffer larger than this is given back after its statement.
 const LARGE_OUT: usize = 16 * 1024;
 
@@ -394,6 +577,19 @@ impl Backend {
             collation: 255,
         };
         let channel = Channel::new(crate::net::Stream::Unix(stream));
-        Self::new(0, channel, PacketCodec::new(1 << 20), identity, None)
+        let nobody = Arc::new(Identity {
+            user: Vec::new(),
+            password: remora_protocol::Password::default(),
+            capabilities: identity.capabilities,
+            collation: 255,
+        });
+        Self::new(
+            0,
+            channel,
+            PacketCodec::new(1 << 20),
+            identity,
+            nobody,
+            None,
+        )
     }
 }

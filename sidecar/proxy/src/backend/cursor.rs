@@ -91,7 +91,7 @@ impl Backend {
         {
             return Err(protocol(ProtocolError::Malformed("no cursor was opened")));
         }
-        self.cursors += 1;
+        self.residue.opened_cursor();
         Ok(Ok(OpenedCursor {
             statement,
             columns,
@@ -112,20 +112,9 @@ impl Backend {
         self.command(&command, Reply::Fetch).await
     }
 
-    /// Notes that a cursor is open here.
-    pub(crate) fn has_cursor(&mut self) {
-        self.cursors += 1;
-    }
-
     /// Lets the server close a cursor and its statement, with the next command.
     pub(crate) fn close_cursor(&mut self, statement: u32) -> Result<(), BackendError> {
-        self.cursors = self.cursors.saturating_sub(1);
+        self.residue.closed_cursor();
         self.queue_silent(&Command::StmtClose(statement))
-    }
-
-    /// Whether nobody else may have the connection: something is on it that cannot be had
-    /// elsewhere.
-    pub(crate) fn is_pinned(&self) -> bool {
-        self.holds_state || self.cursors > 0
     }
 }

@@ -50,6 +50,12 @@ pub enum BackendError {
 }
 
 impl BackendError {
+    /// A shard that no server takes writes for.
+    pub(crate) fn no_primary(shard: usize) -> Self {
+        let reason = "the shard has no primary".to_owned();
+        Self::Connect { shard, reason }
+    }
+
     /// A connection that is not there any more.
     pub(crate) fn gone(shard: usize) -> Self {
         let source = io::ErrorKind::ConnectionReset.into();

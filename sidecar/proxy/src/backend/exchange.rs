@@ -35,7 +35,7 @@ impl<'a> Exchange<'a> {
     /// Whether the connection has state that cannot be replayed on another.
     #[must_use]
     pub fn holds_state(&self) -> bool {
-        self.backend.is_pinned()
+        !self.backend.residue.is_nothing()
     }
 
     /// The capabilities that shape the answer.
@@ -71,6 +71,12 @@ impl<'a> Exchange<'a> {
         self.scanner.is_done()
     }
 
+    /// How many rows went by.
+    #[must_use]
+    pub fn counted(&self) -> u64 {
+        self.scanner.counted()
+    }
+
     /// What the buffered bytes from `at` on hold. The caller takes `skip + len` bytes in before
     /// it asks again.
     ///
@@ -86,6 +92,9 @@ impl<'a> Exchange<'a> {
         let found = self.scanner.scan(bytes);
         let shard = self.backend.shard;
         let found = found.map_err(|source| BackendError::Protocol { shard, source })?;
+        if let Event::Ok { status } | Event::End { status } = found.event {
+            self.backend.status = status;
+        }
         if self.backend.written.is_some() {
             self.note_written(at, &found);
         }
@@ -233,6 +242,7 @@ impl Drop for Exchange<'_> {
     fn drop(&mut self) {
         // Read to the end: the connection is in a known state again.
         self.backend.broken = !self.scanner.is_done();
+        self.backend.channel.rest();
         self.backend.last_used = std::time::Instant::now();
     }
 }

@@ -1,6 +1,7 @@
 //! Logging in to MySQL, over whatever road the connection takes.
 
 use std::io;
+use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::BytesMut;
@@ -11,6 +12,7 @@ use remora_protocol::{
 use super::connect::TlsTo;
 use super::{Backend, BackendError};
 use crate::net::Channel;
+use crate::pool::Identity;
 
 /// A server that does not answer within this time counts as down. Clients wait for it, and
 /// their own connect time-outs are commonly ten seconds.
@@ -127,8 +129,14 @@ pub(super) async fn log_in(
                 out.clear();
             }
             ClientStep::Done(identity) => {
-                let database = login.database;
-                let mut backend = Backend::new(shard, channel, codec, identity, database);
+                let logged_in = Arc::new(Identity {
+                    user: login.user,
+                    password: login.password,
+                    capabilities: login.capabilities,
+                    collation: login.collation,
+                });
+                let mut backend =
+                    Backend::new(shard, channel, codec, identity, logged_in, login.database);
                 backend.packet_limit = login.packet_limit;
                 return Ok(backend);
             }

@@ -12,7 +12,7 @@ mod statements;
 mod table;
 mod written;
 
-pub(crate) use call::{Call, Described};
+pub(crate) use call::{Call, Described, Operand};
 pub(crate) use connect::BackendConnector;
 pub(crate) use connection::Backend;
 pub(crate) use cursor::OpenedCursor;

@@ -104,7 +104,7 @@ impl Session {
         let Some(backend) = self.backends.get(shard) else {
             return Ok(());
         };
-        backend.has_cursor();
+        backend.residue.opened_cursor();
         if !exists {
             backend.close_cursor(statement)?;
             return Ok(());

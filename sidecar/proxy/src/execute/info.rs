@@ -59,6 +59,13 @@ fn fields(text: &str) -> impl Iterator<Item = (&str, u64)> {
     })
 }
 
+/// How many rows an UPDATE found, by its text.
+pub(super) fn matched(info: &[u8]) -> Option<u64> {
+    let text = std::str::from_utf8(info).ok()?;
+    let number = text.strip_prefix("Rows matched: ")?;
+    number.split(' ').next()?.parse().ok()
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

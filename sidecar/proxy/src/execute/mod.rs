@@ -23,4 +23,4 @@ pub(crate) use cover::{Cover, ResultCharset, Unveiling};
 pub(crate) use cursor::Cursor;
 pub(crate) use local::{Cell, number_column, put_table, text_column};
 pub(crate) use relay::{Patch, Relayed, Withheld, relay};
-pub(crate) use run::Request;
+pub(crate) use run::{Request, Route};

@@ -1,6 +1,7 @@
 //! What the session learns from an answer.
 
-use remora_planner::Traits;
+use remora_planner::utility::StatementKind;
+use remora_planner::{Leaves, Traits};
 use remora_protocol::{CapabilityFlags, Command, ErrPacket, Reply, StatusFlags};
 
 use super::Relayed;
@@ -39,19 +40,34 @@ impl Session {
         shard: usize,
         traits: &Traits,
     ) -> Result<(), Failure> {
-        if traits.uses_last_insert_id {
+        if traits.uses_last_insert_id || traits.leaves == Leaves::Anything {
+            // A function that nobody knows may ask for it, too.
             self.lend_insert_id(shard).await?;
         }
-        match self.state.variables_at {
-            Some(home) if traits.reads_user_variables && home != shard => Err(ErrPacket::new(
-                1235,
-                *b"42000",
-                "This version of Remora doesn't yet support reading a user variable that a \
-                 statement on another shard assigned; assign it with SET",
-            )
-            .into()),
-            _ => Ok(()),
+        if let Some(backend) = self.backends.get(shard) {
+            // On the single route it is found out afterwards what it was.
+            if traits.leaves_state() || traits.assigns_user_variables {
+                backend.residue.may_leave_anything();
+            }
         }
+        if let Some(home) = self.state.variables.on()
+            && traits.reads_user_variables
+            && home != shard
+        {
+            self.fetch_variables().await?;
+            if self.state.variables.are_kept() {
+                return Err(ErrPacket::new(
+                    1235,
+                    *b"42000",
+                    "This version of Remora doesn't yet support reading a user variable that a \
+                     statement on another shard assigned and that is too large to be held here",
+                )
+                .into());
+            }
+            let world = self.proxy.world();
+            self.prepare_backend(&world, shard).await?;
+        }
+        Ok(())
     }
 
     /// Notes what an answer of `shard` says about the session.
@@ -66,9 +82,6 @@ impl Session {
         route: &Route<'_>,
     ) -> Result<(), Failure> {
         self.backends.used(shard);
-        if route.traits.assigns_user_variables {
-            self.state.variables_at = Some(shard);
-        }
         let Some(ended) = &relayed.ended else {
             self.state.failed_on(shard);
             if let Some(code) = relayed.error {
@@ -91,7 +104,7 @@ impl Session {
             true => -1,
             false => i64::try_from(ended.affected_rows).unwrap_or(-1),
         };
-        self.state.found_rows = None;
+        self.note_found_rows(shard, relayed, route);
         self.state.diagnostics = match ended.warnings {
             0 => Diagnostics::Clean,
             _ => Diagnostics::On(shard),
@@ -102,12 +115,36 @@ impl Session {
                     self.state.insert_id = InsertId::Known(first);
                 }
             }
-            None if ended.last_insert_id != 0 || route.traits.uses_last_insert_id => {
+            // A procedure may have changed it without a word.
+            None if ended.last_insert_id != 0
+                || route.traits.uses_last_insert_id
+                || route.kind == StatementKind::Call =>
+            {
                 self.insert_id_may_be_on(shard);
             }
             None => {}
         }
         Ok(())
+    }
+
+    /// Rows, and what an UPDATE finds, change FOUND_ROWS(); other statements leave it alone.
+    fn note_found_rows(&mut self, shard: usize, relayed: &Relayed, route: &Route<'_>) {
+        if relayed.had_rows && route.traits.shows_found_rows {
+            self.state.found_rows = Some(relayed.rows);
+            self.state.found_rows_at = None;
+            return;
+        }
+        let leaves_alone = matches!(
+            route.kind,
+            StatementKind::Insert
+                | StatementKind::Replace
+                | StatementKind::Delete
+                | StatementKind::Ddl
+        );
+        if relayed.had_rows || !leaves_alone {
+            self.state.found_rows = None;
+            self.state.found_rows_at = Some(shard);
+        }
     }
 
     /// A statement on `shard` may have changed LAST_INSERT_ID() there: an OK packet shows an

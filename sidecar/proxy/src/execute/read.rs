@@ -190,7 +190,10 @@ impl Session {
         }
         member.reads.inc();
         match &relayed.ended {
-            Some(ended) => self.observe_read(world, member, ended).await,
+            Some(ended) => {
+                let rows = route.traits.shows_found_rows.then_some(relayed.rows);
+                self.observe_read(world, member, ended, rows).await;
+            }
             None => {
                 // The client has the error behind some rows, or that it took too long.
                 self.state.row_count = -1;
@@ -207,14 +210,23 @@ impl Session {
     }
 
     /// Notes what a replica's answer says about the session.
-    async fn observe_read(&mut self, world: &World, member: &Member, ended: &Ended) {
+    async fn observe_read(
+        &mut self,
+        world: &World,
+        member: &Member,
+        ended: &Ended,
+        found_rows: Option<u64>,
+    ) {
         self.state.row_count = -1;
-        self.state.found_rows = None;
+        self.state.found_rows = found_rows;
+        self.state.found_rows_at = None;
         self.state.diagnostics = match ended.warnings {
             0 => Diagnostics::Clean,
             _ => self.notes_of(world, member).await,
         };
-        self.replicas.answered(&member.server);
+        if found_rows.is_none() {
+            self.replicas.answered(&member.server);
+        }
     }
 
     /// The warnings of the last statement on a replica. They are fetched at once: its connection

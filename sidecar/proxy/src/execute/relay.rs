@@ -56,6 +56,8 @@ pub(crate) struct Relayed {
     pub error: Option<u16>,
     /// Whether there was a result set.
     pub had_rows: bool,
+    /// How many rows there were.
+    pub rows: u64,
     /// The error that was not passed on.
     pub withheld: Option<ErrPacket<'static>>,
 }
@@ -113,6 +115,7 @@ pub(crate) async fn relay(
             Err(failure) => return Err(failure),
         };
         let done = exchange.is_done();
+        relay.relayed.rows = exchange.counted();
         if relay.relayed.withheld.is_some() && !relay.written {
             // Columns that stood before the error may wait to be written.
             client.discard();

@@ -13,7 +13,7 @@ use remora_planner::{
 use remora_protocol::{Attribute, ColumnDef, ErrPacket, Param};
 
 use super::{Cover, Withheld};
-use crate::backend::Call;
+use crate::backend::{Call, Operand};
 use crate::console::explain;
 use crate::failure::Failure;
 use crate::proxy::table_changed;
@@ -32,6 +32,8 @@ pub(crate) struct Request<'a> {
     pub(crate) keys: Option<&'a [KeyParam<'a>]>,
     /// What the strings among the parameters are encoded in; `None`: as literals are.
     pub(crate) charset: Option<Charset>,
+    /// The user variables that EXECUTE names for its parameters.
+    pub(crate) using: &'a [&'a [u8]],
     /// Whether another statement of the same text follows.
     pub(crate) more_results: bool,
     /// What the answer of a veiled statement needs.
@@ -47,6 +49,8 @@ pub(crate) struct Request<'a> {
 pub(crate) struct Route<'a> {
     /// Where the client's parameters are.
     pub(crate) params: Option<&'a [Param<'a>]>,
+    /// The user variables in their place, in an EXECUTE.
+    pub(crate) using: &'a [&'a [u8]],
     /// What the statement is.
     pub(crate) kind: StatementKind,
     /// What the session must know of it.
@@ -87,9 +91,20 @@ impl<'a> Route<'a> {
             };
             statement.params.iter().map(feed).collect()
         });
+        let operand = |source: &ParamSource| match source {
+            ParamSource::Client(index) => {
+                Operand::Variable(self.using.get(*index as usize).copied().unwrap_or(b"NULL"))
+            }
+            ParamSource::Number(number) => Operand::Number(*number),
+        };
+        let using = match self.using {
+            [] => Vec::new(),
+            _ => statement.params.iter().map(operand).collect(),
+        };
         Call {
             sql: &statement.sql,
             params,
+            using,
             attributes: self.attributes,
         }
     }
@@ -207,17 +222,20 @@ impl Session {
         let proxy = self.proxy.clone();
         let context = self.state.context.clone();
         let (kind, traits) = (planned.plan().kind(), planned.plan().traits());
-        let reading = match request.cursor {
-            // It stays there between its FETCHes, which a replica may not.
-            true => Reading::Primary,
-            false => self.reading(world, planned),
+        let reading = match request.using {
+            // A cursor stays on its server between FETCHes, which a replica may not.
+            [] if !request.cursor => self.reading(world, planned),
+            // Its variables are on primaries.
+            _ => Reading::Primary,
         };
-        if let Some(answered) = self.replicas.take_answered()
-            && traits.uses_found_rows
-        {
-            self.fetch_found_rows(&answered).await;
+        let answered = self.replicas.take_answered();
+        if traits.uses_found_rows {
+            match answered {
+                Some(answered) => self.fetch_found_rows(&answered).await,
+                None => self.learn_found_rows().await?,
+            }
         }
-        if traits.leaves_state {
+        if traits.leaves_state() {
             self.replicas.pin();
         }
         if traits.implicit_commit {
@@ -262,6 +280,7 @@ impl Session {
         }
         let route = Route {
             params: request.params,
+            using: request.using,
             kind,
             traits,
             insert: bound.insert,
@@ -297,7 +316,7 @@ impl Session {
             }
             Action::Utility(kind) => (
                 Way::Local,
-                self.utility(world, kind, traits.leaves_state, request)
+                self.utility(world, kind, traits.leaves_state(), request)
                     .await,
             ),
             Action::Explain(rows) => (

@@ -176,6 +176,7 @@ impl Session {
         });
         self.state.row_count = -1;
         self.state.found_rows = Some(rows);
+        self.state.found_rows_at = None;
         self.state.diagnostics = Diagnostics::of_notes(notes);
         if route.reading != Reading::Primary {
             over.count(world, &shards);
@@ -256,7 +257,7 @@ impl Session {
         let Some(backend) = self.connection(shard, over) else {
             return Err(Failure::CutOff);
         };
-        let described = if uses_temporary_table(scatter, mode) {
+        let described = if uses_temporary_table(scatter, mode) || !call.using.is_empty() {
             backend.columns_of(&call).await?
         } else {
             backend.describe(call.sql).await?

@@ -220,7 +220,11 @@ impl Session {
             self.state.insert_id = InsertId::Known(id);
         }
         self.state.row_count = i64::try_from(affected_rows).unwrap_or(-1);
-        self.state.found_rows = None;
+        if let Some(matched) = info::matched(&info) {
+            // An INSERT or DELETE leaves FOUND_ROWS() alone.
+            self.state.found_rows = Some(matched);
+            self.state.found_rows_at = None;
+        }
         self.state.diagnostics = Diagnostics::of_notes(notes);
         let mut status = self.state.status();
         status.set(StatusFlags::SERVER_MORE_RESULTS_EXISTS, route.more_results);

@@ -1,6 +1,7 @@
 //! A client's connection: commands in, answers out.
 
 use std::io;
+use std::os::fd::OwnedFd;
 
 use bytes::{BufMut, BytesMut};
 use remora_protocol::{
@@ -10,8 +11,8 @@ use remora_protocol::{
 
 use crate::net::Channel;
 
-/// An output buffer larger than this is given back after its answer.
-const LARGE_OUT: usize = 16 * 1024;
+/// An output buffer larger than this is given back after its answer: an idle client keeps no more.
+const LARGE_OUT: usize = 1024;
 
 /// Why a client's connection ends.
 #[derive(Debug, thiserror::Error)]
@@ -51,6 +52,8 @@ pub(crate) struct Client {
     pub(super) own_gtids: bool,
     /// The client wants no definitions of columns (`resultset_metadata = NONE`).
     pub(super) bare_results: bool,
+    /// A command is being read: frames of it may have been counted.
+    pub(super) awaits_command: bool,
 }
 
 impl Client {
@@ -58,6 +61,14 @@ impl Client {
     #[must_use]
     pub(crate) fn capabilities(&self) -> CapabilityFlags {
         self.capabilities
+    }
+
+    /// The client's socket, as another handle of it.
+    ///
+    /// # Errors
+    /// If the process has no more handles.
+    pub(crate) fn socket(&self) -> io::Result<OwnedFd> {
+        self.channel.stream().socket()
     }
 
     /// Whether GTIDs in answers are for the client.
@@ -124,9 +135,13 @@ impl Client {
     /// # Errors
     /// If the client is gone or breaks the protocol.
     pub(crate) async fn command(&mut self) -> Result<BytesMut, ClientError> {
-        self.codec.restart();
-        self.channel.restart();
-        self.packet().await
+        if !std::mem::replace(&mut self.awaits_command, true) {
+            self.codec.restart();
+            self.channel.restart();
+        }
+        let command = self.packet().await?;
+        self.awaits_command = false;
+        Ok(command)
     }
 
     /// The next packet of a file that the client was asked for; an empty one ends it.
@@ -142,8 +157,10 @@ impl Client {
             if let Some(payload) = self.codec.decode(self.channel.buffer())? {
                 return Ok(payload);
             }
-            let missing = self.codec.missing(self.channel.buffer());
-            self.channel.buffer().reserve(missing);
+            if !self.channel.buffered().is_empty() {
+                let missing = self.codec.missing(self.channel.buffered());
+                self.channel.buffer().reserve(missing);
+            }
             self.channel.fill().await?;
         }
     }
@@ -273,9 +290,9 @@ impl Client {
         std::mem::take(&mut self.sent)
     }
 
-    /// Gives back what a large command or answer made the buffers grow to.
-    pub(crate) fn shrink(&mut self) {
-        self.channel.shrink();
+    /// Gives back what only a command and its answer need.
+    pub(crate) fn rest(&mut self) {
+        self.channel.rest();
         if self.out.capacity() > LARGE_OUT {
             self.out = BytesMut::new();
         }

@@ -81,6 +81,7 @@ async fn attempt(
                     sent: 0,
                     own_gtids: true,
                     bare_results: false,
+                    awaits_command: false,
                 };
                 return Ok(Some(LoggedIn { client, identity }));
             }

@@ -10,6 +10,7 @@ use remora_crds::{Resilience, RetryBudget, Role};
 use super::budget::{Budget, Limits};
 use super::fleet::{Fleet, Member};
 use super::server::{Address, Server, limits};
+use crate::pool::{Bounds, Pool, Pressure};
 use crate::snapshot::Snapshot;
 use crate::telemetry::Metrics;
 
@@ -19,6 +20,7 @@ pub(crate) struct Servers {
     known: Mutex<HashMap<Address, Arc<Server>>>,
     budget: Mutex<Budget>,
     reads: AtomicU64,
+    pressure: Arc<Pressure>,
 }
 
 impl Default for Servers {
@@ -28,6 +30,7 @@ impl Default for Servers {
             known: Mutex::default(),
             budget: Mutex::new(budget),
             reads: AtomicU64::new(0),
+            pressure: Arc::default(),
         }
     }
 }
@@ -38,6 +41,7 @@ impl Servers {
         let standard = Resilience::default();
         let resilience = snapshot.spec.resilience.as_ref().unwrap_or(&standard);
         let limits = limits(resilience);
+        let bounds = Bounds::of(&snapshot.spec.sidecar);
         lock(&self.budget).limit(budget_limits(&resilience.retry_budget));
         let mut known = lock(&self.known);
         let fleets = snapshot
@@ -54,9 +58,11 @@ impl Servers {
                     };
                     let server = known.entry(address.clone()).or_insert_with(|| {
                         let gauges = metrics.servers.gauges(shard, &instance.host, instance.port);
-                        Arc::new(Server::new(address, limits, gauges))
+                        let pool = Pool::new(bounds, Arc::clone(&self.pressure));
+                        Arc::new(Server::new(address, limits, pool, gauges))
                     });
                     server.limit(limits);
+                    server.pool().bound(bounds);
                     let reads = snapshot.spec.reads.as_ref();
                     Member {
                         instance: instance.clone(),
@@ -84,9 +90,15 @@ impl Servers {
                 metrics
                     .servers
                     .forget(address.shard, &address.host, address.port);
+                server.pool().clear();
             }
             named
         });
+    }
+
+    /// Whether anybody waits for a connection.
+    pub(crate) fn pressure(&self) -> &Pressure {
+        &self.pressure
     }
 
     /// Counts a read that may be asked again if its server fails.

@@ -14,6 +14,7 @@ use tokio::sync::Notify;
 use super::breaker::{Breaker, Limits, State};
 use super::freshness::Freshness;
 use super::gtid::GtidSet;
+use crate::pool::Pool;
 use crate::telemetry::ServerGauges;
 
 /// Moments are kept as numbers that sessions read without a lock.
@@ -45,6 +46,8 @@ pub(crate) struct Server {
     sockets: Mutex<Sockets>,
     /// Wakes those who wait for a connection to it when that happens.
     silent: Notify,
+    /// The connections of sessions.
+    pool: Arc<Pool>,
     gauges: ServerGauges,
 }
 
@@ -125,7 +128,12 @@ pub(super) fn limits(resilience: &Resilience) -> Limits {
 }
 
 impl Server {
-    pub(super) fn new(address: Address, limits: Limits, gauges: ServerGauges) -> Self {
+    pub(super) fn new(
+        address: Address,
+        limits: Limits,
+        pool: Arc<Pool>,
+        gauges: ServerGauges,
+    ) -> Self {
         LazyLock::force(&EPOCH);
         Self {
             address,
@@ -136,6 +144,7 @@ impl Server {
             known: Mutex::default(),
             sockets: Mutex::default(),
             silent: Notify::new(),
+            pool,
             gauges,
         }
     }
@@ -143,6 +152,11 @@ impl Server {
     /// Where it is.
     pub(crate) fn address(&self) -> &Address {
         &self.address
+    }
+
+    /// The connections of sessions.
+    pub(crate) fn pool(&self) -> &Arc<Pool> {
+        &self.pool
     }
 
     pub(super) fn limit(&self, limits: Limits) {
@@ -308,6 +322,7 @@ mod tests {
         Server::new(
             address,
             limits(&Resilience::default()),
+            Pool::of_test(),
             ServerGauges::default(),
         )
     }

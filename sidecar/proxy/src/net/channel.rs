@@ -1,4 +1,4 @@
-//! A stream with a read buffer that is small while idle and grows with large answers.
+//! A stream with a read buffer that is not there while idle and grows with large answers.
 
 use std::io;
 
@@ -6,12 +6,11 @@ use bytes::{Buf, BytesMut};
 use remora_protocol::Compression;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 
-use super::Stream;
 use super::squeezed::Squeezed;
+use super::{Stream, spare};
 
-/// What a read asks for at first: a command or a small answer fits, and thousands of idle
-/// clients cost little.
-const SMALL_READ: usize = 4 * 1024;
+/// What a read asks for at first: a command or a small answer fits.
+pub(super) const SMALL_READ: usize = 4 * 1024;
 /// What a read asks for at most: beyond it fewer system calls no longer pay.
 const LARGE_READ: usize = 64 * 1024;
 
@@ -79,6 +78,11 @@ impl Channel {
             let (stream, most) = (&mut self.stream, LARGE_READ);
             return squeezed.fill(stream, &mut self.buffer, most).await;
         }
+        if self.buffer.capacity() == 0 {
+            // A client may think for hours: memory is taken once there is something to read.
+            self.stream.readable().await?;
+            self.buffer = spare::take();
+        }
         self.buffer.reserve(self.next_read);
         let room = self.buffer.capacity() - self.buffer.len();
         let n = self.stream.read_buf(&mut self.buffer).await?;
@@ -91,11 +95,10 @@ impl Channel {
         Ok(())
     }
 
-    /// Gives back what a large answer made the buffer grow to. Called between commands.
-    pub(crate) fn shrink(&mut self) {
-        let grown = self.next_read > SMALL_READ || self.squeezed.is_some();
-        if grown && self.buffer.is_empty() {
-            self.buffer = BytesMut::new();
+    /// Gives back the buffer's memory if nothing is in it. Called between commands.
+    pub(crate) fn rest(&mut self) {
+        if self.buffer.is_empty() {
+            spare::give_back(std::mem::take(&mut self.buffer));
             self.next_read = SMALL_READ;
         }
     }

@@ -1,6 +1,7 @@
 //! Bytes on sockets: one stream type for TCP, Unix sockets and TLS, and a lazily sized buffer.
 
 mod channel;
+mod spare;
 mod squeezed;
 mod stream;
 mod tls;

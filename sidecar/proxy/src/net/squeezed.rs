@@ -54,6 +54,10 @@ impl Squeezed {
                 }
                 return Ok(());
             }
+            if self.raw.is_empty() {
+                // A client may think for hours: memory is taken once there is something to read.
+                stream.readable().await?;
+            }
             self.raw.reserve(READ);
             if stream.read_buf(&mut self.raw).await? == 0 {
                 return Err(io::ErrorKind::UnexpectedEof.into());

@@ -1,5 +1,6 @@
 //! One type for every kind of socket, so that sessions are not generic.
 
+use std::future::poll_fn;
 use std::io;
 use std::os::fd::{AsFd, OwnedFd};
 use std::pin::Pin;
@@ -40,6 +41,18 @@ impl Stream {
             Self::Tcp(s) => s.as_fd().try_clone_to_owned(),
             Self::Unix(s) => s.as_fd().try_clone_to_owned(),
             Self::Tls(s) => s.get_ref().0.as_fd().try_clone_to_owned(),
+        }
+    }
+
+    /// Waits until there is something to read. TLS does not wait: it may hold what it decrypted.
+    ///
+    /// # Errors
+    /// If the runtime ends.
+    pub(crate) async fn readable(&self) -> io::Result<()> {
+        match self {
+            Self::Tcp(s) => poll_fn(|cx| s.poll_read_ready(cx)).await,
+            Self::Unix(s) => poll_fn(|cx| s.poll_read_ready(cx)).await,
+            Self::Tls(_) => Ok(()),
         }
     }
 

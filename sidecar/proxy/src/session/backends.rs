@@ -113,6 +113,30 @@ impl Backends {
         }
     }
 
+    /// Takes the connection to `shard` out, for somebody else. What was written through it is
+    /// still known.
+    pub(crate) fn take(&mut self, shard: usize) -> Option<Backend> {
+        let mut backend = self.open.get_mut(shard)?.take()?;
+        let last = backend.take_written();
+        if !last.is_nothing() {
+            entry(&mut self.written, shard).merge(last);
+        }
+        Some(backend)
+    }
+
+    /// The shards with a connection.
+    pub(crate) fn shards(&self) -> impl Iterator<Item = usize> {
+        let open = self.open.iter().enumerate();
+        open.filter_map(|(shard, backend)| backend.as_ref().map(|_| shard))
+    }
+
+    /// Whether any connection is such.
+    pub(crate) fn any(&self, is: impl Fn(usize, &Backend) -> bool) -> bool {
+        let open = self.open.iter().enumerate();
+        let mut open = open.filter_map(|(shard, backend)| Some((shard, backend.as_ref()?)));
+        open.any(|(shard, backend)| is(shard, backend))
+    }
+
     /// Notes that a statement ran on `shard`.
     pub(crate) fn used(&mut self, shard: usize) {
         self.last = Some(shard);
@@ -140,18 +164,6 @@ impl Backends {
         self.iter_mut()
             .filter(|b| shards.contains(&b.shard()))
             .collect()
-    }
-
-    /// Ends all connections politely. What was written through them is still known.
-    pub(crate) async fn quit_all(&mut self) {
-        self.last = None;
-        for mut backend in self.open.drain(..).flatten() {
-            let last = backend.take_written();
-            if !last.is_nothing() {
-                entry(&mut self.written, backend.shard()).merge(last);
-            }
-            backend.quit().await;
-        }
     }
 }
 

@@ -4,12 +4,12 @@ use std::sync::Arc;
 
 use bytes::BytesMut;
 use remora_protocol::{
-    ChangeUser, Command, ErrPacket, OkPacket, Reply, SessionChange, StatusFlags, backend_wish,
+    ChangeUser, Command, ErrPacket, OkPacket, Reply, SessionChange, StatusFlags,
 };
 
 use super::lease::{HOME, first_settings};
-use super::{Account, DEFAULT_COLLATION, Session, State};
-use crate::backend::Login;
+use super::{Account, Session, State};
+use crate::backend::{Backend, Login};
 use crate::charsets;
 use crate::execute::{Patch, relay};
 use crate::failure::Failure;
@@ -20,12 +20,17 @@ impl Session {
     /// Runs one command; answers whether the session goes on.
     pub(super) async fn dispatch(&mut self, payload: &[u8]) -> Result<bool, Failure> {
         let command = Command::decode(payload, self.client.capabilities())?;
+        self.entry.begins(&command);
         self.proxy
             .metrics
             .command(CommandKind::from(&command), payload.len());
         match command {
             Command::Quit => return Ok(false),
-            Command::Query(query) => self.query(&query).await?,
+            Command::Query(text) => self.query(text, &[]).await?,
+            Command::QueryWith(query) => {
+                let attributes = query.attributes.decode()?;
+                self.query(query.text, &attributes).await?;
+            }
             Command::StmtExecute(execute) => self.execute(&execute).await?,
             Command::StmtPrepare(sql) => self.prepare(sql).await?,
             Command::StmtSendLongData {
@@ -66,7 +71,8 @@ impl Session {
                 self.put_ok(false);
             }
             Command::ChangeUser(request) => return self.change_user(request).await,
-            Command::ProcessKill(_) => return Err(no_kill().into()),
+            Command::ProcessInfo => self.show_processes(false, false, false).await?,
+            Command::ProcessKill(id) => self.kill_by_id(id).await?,
             Command::Debug | Command::Unknown(_) => return Err(Command::unknown_error().into()),
         }
         Ok(!self.leaves)
@@ -119,6 +125,7 @@ impl Session {
                 home.use_database(&shown).await??;
             }
         }
+        self.entry.enters(Some(&shown));
         Arc::make_mut(&mut self.state.context).database = Some(shown);
         Ok(())
     }
@@ -157,22 +164,22 @@ impl Session {
     /// COM_RESET_CONNECTION: everything is forgotten but the user and the database.
     async fn reset(&mut self) -> Result<(), Failure> {
         let world = self.proxy.world();
+        // MySQL forgets the login's collation too, so that further shards must not see it.
+        self.account.forget_collation();
+        let identity = Arc::clone(&self.account.towards_mysql);
+        let begin = |backend: &mut Backend| {
+            // The server's own default may be another one; this travels with what follows.
+            backend.queue_query(b"SET NAMES utf8mb4");
+            backend.begin(first_settings(&world));
+            backend.is_of(&identity);
+        };
         self.backends.drop_gone();
         for backend in self.backends.iter_mut() {
             backend.reset().await?;
-            // The server's own default may be another one; this travels with what follows.
-            backend.queue_query(b"SET NAMES utf8mb4");
-            backend.queue_query(first_settings(&world));
+            begin(backend);
         }
-        self.replicas
-            .reset(|backend| {
-                backend.queue_query(b"SET NAMES utf8mb4");
-                backend.queue_query(first_settings(&world));
-            })
-            .await;
+        self.replicas.reset(begin).await;
         self.client.set_own_gtids(world.reads.is_none());
-        // MySQL forgets the login's collation too, so that further shards must not see it.
-        self.account.identity.collation = DEFAULT_COLLATION.into();
         let database = self.state.context.database.clone();
         self.renew_state();
         Arc::make_mut(&mut self.state.context).database = database;
@@ -199,8 +206,7 @@ impl Session {
 
     async fn change_user(&mut self, request: ChangeUser<'_>) -> Result<bool, Failure> {
         let host = self.account.host.clone();
-        self.backends.quit_all().await;
-        self.replicas.quit_all().await;
+        self.part().await;
         let own_gtids = self.proxy.world().reads.is_none();
         self.client.set_own_gtids(own_gtids);
         self.prepared.clear();
@@ -217,9 +223,14 @@ impl Session {
             return Ok(false);
         };
         let database = identity.database.clone().filter(|name| !name.is_empty());
-        self.account = Account::new(identity, host);
+        let account = Account::new(identity, host, self.account.port);
+        if let Err(error) = self.entry.become_user(account.who(), None) {
+            return Err(Failure::Last(error));
+        }
+        self.account = account;
         self.client.set_bare_results(false);
         self.renew_state();
+        self.entry.enters(None);
         match self.enter_as(database).await {
             Ok(()) => self.put_ok(false),
             // MySQL ends the connection of a client that it cannot let in as someone else.
@@ -231,24 +242,15 @@ impl Session {
 
     /// As whom the session logs in to a shard.
     pub(super) fn login(&self, database: Option<String>) -> Login {
-        let identity = &self.account.identity;
+        let identity = &self.account.towards_mysql;
         Login {
             user: identity.user.clone(),
             password: identity.password.clone(),
             database,
-            capabilities: backend_wish(self.client.capabilities()),
-            collation: self.account.collation(),
-            attributes: identity.attributes.clone(),
+            capabilities: identity.capabilities,
+            collation: identity.collation,
+            attributes: self.account.identity.attributes.clone(),
             packet_limit: self.proxy.packets.bytes(),
         }
     }
-}
-
-/// KILL would have to reach the shards that work for another session, maybe of another sidecar.
-pub(crate) fn no_kill() -> ErrPacket<'static> {
-    ErrPacket::new(
-        1235,
-        *b"42000",
-        "This version of Remora doesn't yet support KILL; end the client's connection instead",
-    )
 }

@@ -8,6 +8,7 @@ use super::{InsertId, Session, State, Transaction};
 use crate::atomic::TransactionId;
 use crate::backend::{Backend, BackendError};
 use crate::failure::Failure;
+use crate::instances::Fleet;
 use crate::world::World;
 
 impl Session {
@@ -89,9 +90,9 @@ impl Session {
         if !backend.is_gone() {
             return Ok(());
         }
-        let holds_state = backend.is_pinned()
+        let holds_state = !backend.residue.is_nothing()
             || self.state.transaction.includes(shard)
-            || self.state.variables_at == Some(shard)
+            || self.state.variables.on() == Some(shard)
             || matches!(self.state.insert_id, InsertId::Ask { shard: at, .. } if at == shard);
         self.backends.remove(shard);
         if holds_state {
@@ -103,11 +104,11 @@ impl Session {
 
     async fn open(&mut self, world: &World, shard: usize) -> Result<Backend, Failure> {
         self.proxy.admit(world, shard).await?;
-        let database = database_on(&self.state, world, shard).map(str::to_owned);
-        let login = self.login(database);
-        let mut backend = world.connect(shard, login).await?;
+        let Some(primary) = world.fleets.get(shard).and_then(Fleet::primary) else {
+            return Err(BackendError::no_primary(shard).into());
+        };
+        let mut backend = self.acquire(world, primary).await?;
         backend.track_writes(world.reads.is_some());
-        backend.queue_query(first_settings(world));
         self.proxy.saw_version(&backend.identity().version);
         Ok(backend)
     }
@@ -134,6 +135,12 @@ impl Session {
             },
             other => {
                 self.state.transaction = other;
+                if !next.is_empty()
+                    && let Some(backend) = self.backends.get(shard)
+                {
+                    // A statement that fails early does not use them up.
+                    backend.is_unclear();
+                }
                 return self.queue_on(shard, &next);
             }
         };
@@ -200,14 +207,7 @@ impl Session {
     /// # Errors
     /// If the value cannot be fetched from the shard that knows it, or not be set.
     pub(crate) async fn lend_insert_id(&mut self, shard: usize) -> Result<(), Failure> {
-        let id = match self.state.insert_id {
-            InsertId::Known(id) => id,
-            InsertId::Ask {
-                shard: other,
-                otherwise,
-            } => self.ask_insert_id(other, otherwise).await?,
-        };
-        self.state.insert_id = InsertId::Known(id);
+        let id = self.learn_insert_id().await?;
         if let Some(backend) = self.backends.get(shard)
             && backend.applied.last_insert_id != id
         {
@@ -216,6 +216,19 @@ impl Session {
             backend.applied.last_insert_id = id;
         }
         Ok(())
+    }
+
+    /// LAST_INSERT_ID(), asked of the shard that knows it.
+    ///
+    /// # Errors
+    /// If that one does not answer.
+    pub(super) async fn learn_insert_id(&mut self) -> Result<u64, Failure> {
+        let id = match self.state.insert_id {
+            InsertId::Known(id) => id,
+            InsertId::Ask { shard, otherwise } => self.ask_insert_id(shard, otherwise).await?,
+        };
+        self.state.insert_id = InsertId::Known(id);
+        Ok(id)
     }
 
     async fn ask_insert_id(&mut self, shard: usize, otherwise: u64) -> Result<u64, Failure> {
@@ -256,14 +269,17 @@ pub(super) async fn bring_up(
     {
         backend.use_database(database).await??;
     }
-    let version = state.settings.version();
-    if backend.applied.settings != version {
+    if !backend.has(&state.settings) {
         // What is prepared was read under the old settings.
         backend.forget_statements()?;
-        for set in state.settings.since(backend.applied.settings) {
-            backend.query(set).await?.finish().await??;
+        for set in backend.lacks(&state.settings).collect::<Vec<_>>() {
+            let told = backend.query(set).await?.finish().await?;
+            if told.is_err() {
+                backend.is_unclear();
+            }
+            told?;
         }
-        backend.applied.settings = version;
+        backend.adopt(&state.settings);
     }
     Ok(())
 }
@@ -281,7 +297,7 @@ pub(super) fn database_on<'a>(state: &'a State, world: &World, shard: usize) -> 
 /// and end take some 15 ms (tried on 9.7.4): too long where there are many small tables for one.
 ///
 /// Where replicas are read from, MySQL tells the GTIDs of what the session commits.
-pub(super) fn first_settings(world: &World) -> &'static [u8] {
+pub(crate) fn first_settings(world: &World) -> &'static [u8] {
     match (world.names.are_physical(), world.reads.is_some()) {
         (true, true) => {
             b"SET SESSION net_write_timeout = 86400, SESSION innodb_parallel_read_threads = 1, \

@@ -5,17 +5,21 @@ mod commit;
 mod console;
 mod diagnostics;
 mod dispatch;
+mod giving;
 mod lease;
 mod memory;
 mod metadata;
+mod named;
 mod next_transaction;
 mod prepare;
 mod prepared;
 mod probes;
+mod processes;
 mod query;
 mod reading;
 mod remember;
 mod replicas;
+mod residue;
 mod set;
 mod settings;
 mod show_diagnostics;
@@ -23,33 +27,40 @@ mod state;
 mod transact;
 mod transaction;
 mod utility;
+mod variables;
 mod veiled;
 
+use std::future::poll_fn;
 use std::net::SocketAddr;
 use std::sync::Arc;
 
+use bytes::BytesMut;
 use remora_planner::fingerprint::Normalizer;
-use remora_protocol::{ClientIdentity, ErrPacket, OkPacket};
+use remora_protocol::{ClientIdentity, ErrPacket, OkPacket, backend_wish};
 use tokio::sync::watch;
 
 pub(crate) use backends::{Backends, Mark};
 pub(crate) use commit::of_branch;
 pub(crate) use diagnostics::{Diagnostics, Note};
-pub(crate) use lease::HOME;
+pub(crate) use lease::{HOME, first_settings};
 pub(crate) use next_transaction::{Characteristics, NextTransaction};
 pub(crate) use prepared::Prepared;
 pub(crate) use probes::Probes;
 pub(crate) use reading::Reading;
 pub(crate) use replicas::Replicas;
+pub(crate) use residue::Residue;
 pub(crate) use settings::Settings;
 pub(crate) use state::{InsertId, State};
 pub(crate) use transaction::{Begun, Transaction};
+pub(crate) use variables::Variables;
 
+use crate::clients::{Registered, Who};
 use crate::execute::{Cursor, ResultCharset};
 use crate::failure::Failure;
-use crate::frontend::{Client, log_in};
+use crate::frontend::{Client, ClientError, log_in};
 use crate::names::logical;
 use crate::net::Stream;
+use crate::pool::{Holder, Identity};
 use crate::proxy::Proxy;
 
 /// A client that is logged in, and everything that is its own.
@@ -57,10 +68,14 @@ pub(crate) struct Session {
     pub(crate) proxy: Arc<Proxy>,
     pub(crate) client: Client,
     pub(crate) id: u32,
+    /// What others see of it.
+    pub(crate) entry: Registered,
     pub(crate) account: Account,
     pub(crate) state: State,
     pub(crate) backends: Backends,
     pub(crate) replicas: Replicas,
+    /// The session as those see it who want its connections.
+    pub(crate) holder: Arc<Holder>,
     pub(crate) prepared: Prepared,
     /// The cursor that the statement under way opened.
     pub(crate) opened_cursor: Option<Cursor>,
@@ -78,18 +93,55 @@ pub(crate) struct Account {
     pub(crate) identity: ClientIdentity,
     /// The client's host, as MySQL would name it.
     pub(crate) host: String,
+    /// Its port.
+    port: u16,
+    /// The same towards MySQL.
+    pub(crate) towards_mysql: Arc<Identity>,
 }
 
 impl Account {
-    fn new(identity: ClientIdentity, host: String) -> Self {
-        Self { identity, host }
+    fn new(identity: ClientIdentity, host: String, port: u16) -> Self {
+        let towards_mysql = Arc::new(Identity {
+            user: identity.user.clone(),
+            password: identity.password.clone(),
+            capabilities: backend_wish(identity.capabilities),
+            collation: login_collation(&identity),
+        });
+        Self {
+            identity,
+            host,
+            port,
+            towards_mysql,
+        }
+    }
+
+    /// As whom others see the client.
+    fn who(&self) -> Who {
+        Who {
+            user: self.identity.user.clone(),
+            password: self.identity.password.clone(),
+            host: format!("{}:{}", self.host, self.port),
+        }
+    }
+
+    /// Lets it begin anew with MySQL's own collation, as COM_RESET_CONNECTION does.
+    fn forget_collation(&mut self) {
+        self.identity.collation = DEFAULT_COLLATION.into();
+        self.towards_mysql = Arc::new(Identity {
+            collation: DEFAULT_COLLATION,
+            ..Identity::clone(&self.towards_mysql)
+        });
     }
 
     /// The collation to log in with. MySQL takes its default for those that do not fit in the
     /// login's one byte.
     pub(crate) fn collation(&self) -> u8 {
-        u8::try_from(self.identity.collation).unwrap_or(DEFAULT_COLLATION)
+        self.towards_mysql.collation
     }
+}
+
+fn login_collation(identity: &ClientIdentity) -> u8 {
+    u8::try_from(identity.collation).unwrap_or(DEFAULT_COLLATION)
 }
 
 /// utf8mb4_0900_ai_ci.
@@ -110,18 +162,24 @@ pub(crate) async fn run(
     };
     let metrics = proxy.metrics.clone();
     let _open = metrics.connected();
-    match log_in(&proxy, stream, id, host.clone()).await {
+    // What is needed for a while only is in boxes: a client that rests costs what its session
+    // holds, and not what its largest statement may need.
+    match Box::pin(log_in(&proxy, stream, id, host.clone())).await {
         Ok(Some(logged_in)) => {
-            let client = logged_in.client;
+            let mut client = logged_in.client;
             let database = logged_in.identity.database.clone();
-            let account = Account::new(logged_in.identity, host);
-            proxy.first_look().await;
-            proxy.learn_packets().await;
-            let mut session = Session::new(proxy, client, id, account);
-            if session.enter(database).await.is_ok() {
+            let account = Account::new(logged_in.identity, host, peer.port());
+            let entry = Box::pin(register(&proxy, &mut client, id, &account)).await;
+            let Some(entry) = entry else {
+                return;
+            };
+            Box::pin(proxy.first_look()).await;
+            Box::pin(proxy.learn_packets()).await;
+            let mut session = Session::new(proxy, client, entry, account);
+            if Box::pin(session.enter(database)).await.is_ok() {
                 session.serve(stop).await;
             }
-            session.close().await;
+            Box::pin(session.close()).await;
         }
         Ok(None) => {
             tracing::debug!("Denied");
@@ -131,19 +189,47 @@ pub(crate) async fn run(
     }
 }
 
+/// Adds a client to those that are logged in, or tells it why not.
+async fn register(
+    proxy: &Proxy,
+    client: &mut Client,
+    id: u32,
+    account: &Account,
+) -> Option<Registered> {
+    let refused = match client.socket() {
+        Ok(socket) => match proxy.clients().add(id, account.who(), socket, None) {
+            Ok(entry) => return Some(entry),
+            Err(error) => error,
+        },
+        Err(error) => {
+            tracing::warn!(%error, "A client could not be let in");
+            ErrPacket::new(1040, *b"08004", "Too many connections")
+        }
+    };
+    proxy.metrics.error(refused.code);
+    client.put_error(&refused);
+    // It may be gone; either way its connection ends.
+    drop(client.flush().await);
+    client.close().await;
+    None
+}
+
 impl Session {
-    fn new(proxy: Arc<Proxy>, mut client: Client, id: u32, account: Account) -> Self {
+    fn new(proxy: Arc<Proxy>, mut client: Client, entry: Registered, account: Account) -> Self {
         // Where replicas are read from, the sidecar has servers tell them.
         client.set_own_gtids(proxy.world().reads.is_none());
         let state = State::new(client.capabilities(), account.collation());
+        let holder = Arc::new(Holder::new(entry.id()));
         Self {
             proxy,
             client,
-            id,
+            id: entry.id(),
+            entry,
             account,
             state,
             backends: Backends::default(),
             replicas: Replicas::default(),
+            holder,
             prepared: Prepared::default(),
             opened_cursor: None,
             probes: Probes::default(),
@@ -166,6 +252,7 @@ impl Session {
                 if let Some(compression) = self.account.identity.compression {
                     self.client.compress(compression);
                 }
+                self.entry.rests();
                 Ok(())
             }
             Err(Failure::Answer(error) | Failure::Last(error)) => {
@@ -179,25 +266,42 @@ impl Session {
 
     /// Serves commands until the client leaves, or the process ends and no transaction is open.
     async fn serve(&mut self, mut stop: watch::Receiver<bool>) {
-        loop {
-            self.client.limit_packets(self.proxy.packets.bytes());
-            let command = if self.state.transaction.is_open() {
-                self.client.command().await
-            } else {
-                tokio::select! {
-                    biased;
-                    command = self.client.command() => command,
-                    _ = stop.wait_for(|stop| *stop) => return,
-                }
-            };
+        while let Some(command) = self.next_command(&mut stop).await {
+            self.starts();
             let outcome = match command {
-                Ok(payload) => self.dispatch(&payload).await,
+                Ok(payload) => Box::pin(self.dispatch(&payload)).await,
                 Err(error) => Err(error.into()),
             };
-            match self.conclude(outcome).await {
-                Ok(true) => self.client.shrink(),
+            let concluded = self.conclude(outcome).await;
+            self.entry.rests();
+            match concluded {
+                Ok(true) => {
+                    self.client.rest();
+                    self.normalizer.rest();
+                }
                 Ok(false) | Err(_) => return,
             }
+            self.rests().await;
+        }
+    }
+
+    /// The client's next command; `None` when the process ends. Meanwhile connections are given
+    /// back to those who ask.
+    async fn next_command(
+        &mut self,
+        stop: &mut watch::Receiver<bool>,
+    ) -> Option<Result<BytesMut, ClientError>> {
+        self.client.limit_packets(self.proxy.packets.bytes());
+        loop {
+            let in_transaction = self.state.transaction.is_open();
+            let holder = &self.holder;
+            tokio::select! {
+                biased;
+                command = self.client.command() => return Some(command),
+                () = poll_fn(|cx| holder.poll_asked(cx)) => {}
+                _ = stop.wait_for(|stop| *stop), if !in_transaction => return None,
+            }
+            Box::pin(self.gives()).await;
         }
     }
 
@@ -234,8 +338,24 @@ impl Session {
     }
 
     async fn close(&mut self) {
-        self.backends.quit_all().await;
-        self.replicas.quit_all().await;
+        self.part().await;
         self.client.close().await;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// What a task takes, which lives as long as its client.
+    fn size<A, B, C, D, E, F>(_: impl Fn(A, B, C, D, E) -> F) -> usize {
+        size_of::<F>()
+    }
+
+    #[test]
+    fn a_client_that_rests_costs_no_more_than_what_its_session_holds() {
+        let (task, session) = (size(run), size_of::<Session>());
+        assert!(session <= 1536, "{session}");
+        assert!(task <= session + 1536, "{task} for a session of {session}");
     }
 }

@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use bytes::BufMut as _;
 use remora_planner::keys::Moment;
+use remora_planner::lexer::Statements;
 use remora_planner::utility::StatementKind;
 use remora_planner::{BindInput, Context, Param as KeyParam, Prepare, Target};
 use remora_protocol::{
@@ -30,15 +31,36 @@ impl Session {
     pub(super) async fn prepare(&mut self, sql: &[u8]) -> Result<(), Failure> {
         self.admit_metadata(sql)?;
         let world = self.proxy.world();
+        let (statement, described) = self.make_statement(sql).await?;
+        let room = self.room();
+        let id = self.prepared.insert(statement, room)?;
+        self.put_described(&world, id, &described)
+    }
+
+    /// What a text is prepared as, and what MySQL says of it.
+    pub(super) async fn make_statement(
+        &mut self,
+        sql: &[u8],
+    ) -> Result<(ClientStatement, Described), Failure> {
+        let world = self.proxy.world();
+        if Statements::new(sql, self.state.context.sql_mode)
+            .nth(1)
+            .is_some()
+        {
+            self.refuse_to_pass(sql)?;
+            return Err(self.why_unread(&world, sql).await);
+        }
         let proxy = self.proxy.clone();
         let context = self.state.context.clone();
         let client_sql = sql;
         let (catalog, planned, veiled) = match self.veil(&world.catalogs.load(), sql)? {
             None => {
+                self.entry.runs(sql);
                 let (catalog, planned) = self.plan(&world, sql).await?;
                 (catalog, planned, None)
             }
             Some(veil) => {
+                self.entry.runs_veiled();
                 let (catalog, planned, veil, text) = self.prepare_veiled(&world, sql, veil).await?;
                 (catalog, planned, Some((veil, text)))
             }
@@ -98,9 +120,7 @@ impl Session {
             spoiled: None,
             cursor: None,
         };
-        let room = self.room();
-        let id = self.prepared.insert(statement, room)?;
-        self.put_described(&world, id, &described)
+        Ok((statement, described))
     }
 
     /// Describes a statement that the session runs itself: MySQL knows whether it can be
@@ -192,6 +212,10 @@ impl Session {
         statement: &mut ClientStatement,
         execute: &Execute<'_>,
     ) -> Result<(), Failure> {
+        match statement.veil {
+            None => self.entry.runs(&statement.sql),
+            Some(_) => self.entry.runs_veiled(),
+        }
         if let Some(error) = statement.spoiled.take() {
             return Err(error.into());
         }
@@ -228,6 +252,7 @@ impl Session {
             params: Some(&params),
             keys: Some(&keys),
             charset: Some(self.state.context.charset),
+            using: &[],
             more_results: false,
             cover: None,
             attributes: &attributes,
@@ -264,7 +289,7 @@ impl Session {
 
     /// Servers prepare a statement when it first runs there, and read it as the session is set
     /// then. Where MySQL would go on reading it as when it was prepared, it is refused.
-    fn admit_context(&self, context: &Context, sql: &[u8]) -> Result<(), Failure> {
+    pub(super) fn admit_context(&self, context: &Context, sql: &[u8]) -> Result<(), Failure> {
         let now = &self.state.context;
         let other_text = context.charset != now.charset && !sql.is_ascii();
         if context.sql_mode == now.sql_mode && !other_text {
@@ -278,7 +303,7 @@ impl Session {
 
     /// Runs something with the context in which a statement was prepared: its database, and
     /// how its text is read.
-    async fn with_context<T>(
+    pub(super) async fn with_context<T>(
         &mut self,
         context: &Arc<Context>,
         run: impl AsyncFnOnce(&mut Self) -> Result<T, Failure>,

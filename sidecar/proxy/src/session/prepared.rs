@@ -17,6 +17,8 @@ const MAX_STATEMENTS: usize = 16_382;
 /// Prepared statements by the id that the client knows.
 #[derive(Debug, Default)]
 pub(crate) struct Prepared {
+    /// Those of SQL, by their names, which are equal in any case.
+    named: HashMap<String, ClientStatement, ahash::RandomState>,
     statements: HashMap<u32, ClientStatement, ahash::RandomState>,
     last_id: u32,
     /// The bytes of all texts and of what was sent in pieces.
@@ -70,25 +72,29 @@ impl Prepared {
         statement: ClientStatement,
         room: usize,
     ) -> Result<u32, Failure> {
-        let bytes = statement.sql.len() + EACH;
-        if bytes > room {
+        self.admit(&statement, room)?;
+        self.held += statement.sql.len() + EACH;
+        self.last_id = self.last_id.wrapping_add(1);
+        self.statements.insert(self.last_id, statement);
+        Ok(self.last_id)
+    }
+
+    fn admit(&self, statement: &ClientStatement, room: usize) -> Result<(), Failure> {
+        if statement.sql.len() + EACH > room {
             let message = format!(
                 "Can't create more statements: those of a session, and its variables, may take \
                  {MOST} bytes together; close some"
             );
             return Err(ErrPacket::new(1461, *b"42000", message).into());
         }
-        if self.statements.len() >= MAX_STATEMENTS {
+        if self.statements.len() + self.named.len() >= MAX_STATEMENTS {
             let message = format!(
                 "Can't create more than max_prepared_stmt_count statements \
                  (current value: {MAX_STATEMENTS})"
             );
             return Err(ErrPacket::new(1461, *b"42000", message).into());
         }
-        self.held += bytes;
-        self.last_id = self.last_id.wrapping_add(1);
-        self.statements.insert(self.last_id, statement);
-        Ok(self.last_id)
+        Ok(())
     }
 
     /// Takes a statement out, to execute it.
@@ -192,8 +198,44 @@ impl Prepared {
         }
     }
 
+    /// Remembers a statement by its name in SQL.
+    ///
+    /// # Errors
+    /// As [`insert`](Self::insert).
+    pub(crate) fn name(
+        &mut self,
+        name: String,
+        statement: ClientStatement,
+        room: usize,
+    ) -> Result<(), Failure> {
+        self.admit(&statement, room)?;
+        self.held += statement.sql.len() + EACH;
+        self.named.insert(name.to_lowercase(), statement);
+        Ok(())
+    }
+
+    /// Takes the statement of this name out, to execute it.
+    pub(crate) fn take_named(&mut self, name: &str) -> Option<ClientStatement> {
+        self.named.remove(&name.to_lowercase())
+    }
+
+    /// Puts a statement back after [`take_named`](Self::take_named).
+    pub(crate) fn put_back_named(&mut self, name: String, statement: ClientStatement) {
+        self.named.insert(name.to_lowercase(), statement);
+    }
+
+    /// Forgets the statement of this name; answers whether there was one.
+    pub(crate) fn forget_named(&mut self, name: &str) -> bool {
+        let statement = self.named.remove(&name.to_lowercase());
+        if let Some(statement) = &statement {
+            self.held -= statement.sql.len() + EACH;
+        }
+        statement.is_some()
+    }
+
     /// Forgets all.
     pub(crate) fn clear(&mut self) {
+        self.named.clear();
         self.statements.clear();
         self.held = 0;
     }

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use remora_planner::fingerprint::Normalizer;
 use remora_planner::lexer::Statements;
 use remora_planner::{Catalog, Context, Planned, Planner, Refusal};
-use remora_protocol::{Attribute, CapabilityFlags, Query};
+use remora_protocol::{Attribute, CapabilityFlags};
 
 use super::Session;
 use crate::execute::Request;
@@ -21,10 +21,13 @@ type PlanFn = fn(&Planner, &Catalog, &Context, &mut Normalizer, &[u8]) -> Result
 
 impl Session {
     /// Runs the statements of a text, one after the other, until one fails.
-    pub(super) async fn query(&mut self, query: &Query<'_>) -> Result<(), Failure> {
-        let (sql, attributes) = (query.text, query.attributes.decode()?);
+    pub(super) async fn query(
+        &mut self,
+        sql: &[u8],
+        attributes: &[Attribute<'_>],
+    ) -> Result<(), Failure> {
         if memchr::memchr(b';', sql).is_none() {
-            return self.statement(sql, &attributes, false).await;
+            return self.statement(sql, attributes, false).await;
         }
         let mode = self.state.context.sql_mode;
         let ranges: Vec<_> = Statements::new(sql, mode).collect();
@@ -33,8 +36,8 @@ impl Session {
             .capabilities()
             .contains(CapabilityFlags::CLIENT_MULTI_STATEMENTS);
         match &ranges[..] {
-            [] => self.statement(sql, &attributes, false).await,
-            [only] => self.statement(&sql[only.clone()], &attributes, false).await,
+            [] => self.statement(sql, attributes, false).await,
+            [only] => self.statement(&sql[only.clone()], attributes, false).await,
             // A server that was not told to expect several takes the text for one that is wrong.
             _ if !several => {
                 self.refuse_to_pass(sql)?;
@@ -43,7 +46,7 @@ impl Session {
             [all @ .., last] => {
                 for range in all {
                     self.state.failed = false;
-                    self.statement(&sql[range.clone()], &attributes, true)
+                    self.statement(&sql[range.clone()], attributes, true)
                         .await?;
                     if self.state.failed {
                         return Ok(());
@@ -53,7 +56,7 @@ impl Session {
                         self.client.flush().await?;
                     }
                 }
-                self.statement(&sql[last.clone()], &attributes, false).await
+                self.statement(&sql[last.clone()], attributes, false).await
             }
         }
     }
@@ -67,16 +70,19 @@ impl Session {
         self.admit_metadata(sql)?;
         let world = self.proxy.world();
         if world.names.encrypts() && self.veil(&world.catalogs.load(), sql)?.is_some() {
+            self.entry.runs_veiled();
             return self
                 .veiled_statement(&world, sql, attributes, more_results)
                 .await;
         }
+        self.entry.runs(sql);
         let (catalog, planned) = self.plan(&world, sql).await?;
         let request = Request {
             sql,
             params: None,
             keys: None,
             charset: None,
+            using: &[],
             more_results,
             cover: None,
             attributes,

@@ -6,7 +6,7 @@ use std::time::Instant;
 use remora_crds::Consistency;
 use remora_planner::{Planned, ReadHint};
 
-use super::lease::{bring_up, database_on, first_settings};
+use super::lease::bring_up;
 use super::{Mark, Session};
 use crate::backend::{BackendError, Described, Written};
 use crate::failure::Failure;
@@ -118,10 +118,7 @@ impl Session {
         if self.replicas.get(server).is_none() {
             self.replicas.remove(server);
             self.proxy.admit(world, shard).await?;
-            let database = database_on(&self.state, world, shard).map(str::to_owned);
-            let login = self.login(database);
-            let mut backend = world.connect_replica(member, login).await?;
-            backend.queue_query(first_settings(world));
+            let backend = self.acquire(world, member).await?;
             self.replicas.insert(Arc::clone(server), backend);
         }
         let Self {

@@ -45,13 +45,12 @@ impl Session {
                 // Too large to be held here: as if a statement on that shard had assigned it.
                 None => {
                     self.state.settings.forget(&name);
-                    self.state.variables_at = Some(shard);
+                    self.state.variables.keep(shard);
                 }
             }
         }
-        let version = self.state.settings.version();
         if let Some(backend) = self.backends.get(shard) {
-            backend.applied.settings = version;
+            backend.adopt(&self.state.settings);
             if modes || charsets {
                 // What is prepared there was read under the old ones.
                 backend.forget_statements()?;
@@ -86,7 +85,11 @@ impl Session {
 
     /// A SET that gives a variable the value that it has on `shard`; `None` for one that takes more
     /// than the session may hold.
-    async fn computed(&mut self, shard: usize, name: &[u8]) -> Result<Option<Vec<u8>>, Failure> {
+    pub(super) async fn computed(
+        &mut self,
+        shard: usize,
+        name: &[u8],
+    ) -> Result<Option<Vec<u8>>, Failure> {
         let name = String::from_utf8_lossy(name).into_owned();
         if name.starts_with('@') {
             // As a literal each byte takes two.
@@ -150,7 +153,7 @@ impl Session {
     }
 }
 
-fn is_number(kind: ColumnType) -> bool {
+pub(super) fn is_number(kind: ColumnType) -> bool {
     use ColumnType as T;
     matches!(
         kind,
@@ -166,8 +169,7 @@ fn is_number(kind: ColumnType) -> bool {
 
 /// A user variable's value as a literal of the same type, character set and collation.
 fn user_value(table: &Table) -> String {
-    let (value, hex, charset, collation) =
-        (table.text(0), table.text(1), table.text(2), table.text(3));
+    let [value, hex, charset, collation] = [0, 1, 2, 3].map(|column| table.text(column));
     match table.kinds.first() {
         _ if table.is_null(0) => "NULL".to_owned(),
         Some(kind) if is_number(*kind) => value,

@@ -87,12 +87,25 @@ impl Replicas {
         self.open = kept;
     }
 
-    /// Ends all connections politely, and forgets all.
-    pub(crate) async fn quit_all(&mut self) {
+    /// Takes all connections out, for somebody else.
+    pub(crate) fn take_all(&mut self) -> impl Iterator<Item = Backend> {
+        self.open.drain(..).map(|(_, backend)| backend)
+    }
+
+    /// Takes those connections out that `wanted` says.
+    pub(crate) fn take(&mut self, wanted: impl Fn(&Backend) -> bool) -> Vec<Backend> {
+        let taken = self.open.extract_if(.., |(_, backend)| wanted(backend));
+        taken.map(|(_, backend)| backend).collect()
+    }
+
+    /// Whether none is open.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.open.is_empty()
+    }
+
+    /// Forgets what keeps the session from reading here.
+    pub(crate) fn forget(&mut self) {
         self.pinned = false;
         self.answered = None;
-        for (_, backend) in self.open.drain(..) {
-            backend.quit().await;
-        }
     }
 }

@@ -8,7 +8,7 @@ use super::metadata;
 use super::settings::{CHARACTER_SET, NAMES};
 use super::utility::not_supported;
 use super::{Characteristics, Diagnostics, HOME, Note, Session, Transaction};
-use crate::backend::Call;
+use crate::backend::{Call, Operand};
 use crate::charsets;
 use crate::execute::{Patch, Request, relay};
 use crate::failure::Failure;
@@ -24,6 +24,10 @@ const REFUSED: [&str; 5] = [
     "sql_log_bin",
     "xa_detach_on_prepare",
 ];
+
+/// Variables that begin something on one connection, which to SET them elsewhere does not bring
+/// there.
+const OF_ONE_CONNECTION: [&[u8]; 4] = [b"profiling", b"rand_seed1", b"rand_seed2", b"debug"];
 
 /// How a connection that did not run the SET gets the same value.
 pub(super) enum Replay {
@@ -91,11 +95,17 @@ impl Session {
         let Some(backend) = self.backends.get(shard) else {
             return Err(Failure::CutOff);
         };
-        backend.holds_state |= leaves_state;
+        let of_one = |a: &Assigned| OF_ONE_CONNECTION.iter().any(|name| *name == a.name);
+        if leaves_state || assigned.iter().any(of_one) {
+            backend.residue.may_leave_anything();
+        }
         let params = request.params.map(<[_]>::to_vec);
+        let using = request.using.iter().map(|name| Operand::Variable(name));
+        let using = using.collect();
         let call = Call {
             sql,
             params,
+            using,
             attributes: request.attributes,
         };
         let exchange = backend.run(&call).await?;
@@ -105,6 +115,10 @@ impl Session {
         };
         let relayed = relay(&mut self.client, exchange, &patch).await?;
         let Some(ended) = &relayed.ended else {
+            if let Some(backend) = self.backends.get(shard) {
+                // Of several assignments the first may have been made.
+                backend.is_unclear();
+            }
             self.state.failed_on(shard);
             return Ok(());
         };
@@ -283,7 +297,7 @@ impl Session {
                     charsets::admit_name(&String::from_utf8_lossy(&name))?;
                 }
                 SetValue::Integer(number) => admit_number(&number.to_string())?,
-                SetValue::Expression if request.params.is_some_and(|params| !params.is_empty()) => {
+                SetValue::Expression if request.keys.is_some_and(|keys| !keys.is_empty()) => {
                     return Err(not_supported(
                         "character_set_client as a parameter of a prepared statement",
                     ));

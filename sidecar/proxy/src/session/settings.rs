@@ -1,5 +1,6 @@
 //! SETs of the session, to be replayed on connections that did not run them.
 
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use super::memory::EACH;
@@ -11,8 +12,11 @@ static VERSION: AtomicU64 = AtomicU64::new(0);
 /// What the session SET, the last value of each variable, in the order of setting.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Settings {
-    entries: Vec<Entry>,
+    /// Shared with the connections that have them.
+    entries: Arc<Vec<Entry>>,
     version: u64,
+    /// A variable has a value that is not among them: nobody else's settings are the same.
+    incomplete: bool,
 }
 
 #[derive(Clone, Debug)]
@@ -40,12 +44,13 @@ impl Settings {
     /// Remembers that `set`, a whole statement, gives the variable `name` its value.
     pub(crate) fn put(&mut self, name: &[u8], set: Vec<u8>) {
         let overrides_all = name == NAMES || name == CHARACTER_SET;
-        self.entries.retain(|e| {
+        let entries = Arc::make_mut(&mut self.entries);
+        entries.retain(|e| {
             let overridden = overrides_all && CHARACTER_SETS.contains(&&e.name[..]);
             !overridden && !e.name.eq_ignore_ascii_case(name)
         });
         self.version = VERSION.fetch_add(1, Ordering::Relaxed) + 1;
-        self.entries.push(Entry {
+        entries.push(Entry {
             name: name.to_ascii_lowercase(),
             set,
             version: self.version,
@@ -59,9 +64,20 @@ impl Settings {
             .any(|e| e.name.eq_ignore_ascii_case(name))
     }
 
-    /// Forgets the value of a variable.
+    /// Forgets the value of a variable, which connections keep.
     pub(crate) fn forget(&mut self, name: &[u8]) {
-        self.entries.retain(|e| !e.name.eq_ignore_ascii_case(name));
+        Arc::make_mut(&mut self.entries).retain(|e| !e.name.eq_ignore_ascii_case(name));
+        self.incomplete = true;
+    }
+
+    /// Whether a connection with these settings has those, whoever SET them.
+    pub(crate) fn are(&self, other: &Self) -> bool {
+        let same = |(own, its): (&Entry, &Entry)| own.name == its.name && own.set == its.set;
+        let pairs = || self.entries.iter().zip(other.entries.iter());
+        !self.incomplete
+            && !other.incomplete
+            && (Arc::ptr_eq(&self.entries, &other.entries)
+                || self.entries.len() == other.entries.len() && pairs().all(same))
     }
 
     /// What they take, in bytes.
@@ -104,6 +120,26 @@ mod tests {
         settings.put(b"@a", b"SET @a = 1".to_vec());
         settings.put(b"SQL_MODE", b"SET sql_mode = 'ANSI'".to_vec());
         assert_eq!(since(&settings, 0), ["SET @a = 1", "SET sql_mode = 'ANSI'"]);
+    }
+
+    #[test]
+    fn settings_are_the_same_by_names_values_and_order() {
+        let of = |sets: &[(&str, &str)]| {
+            let mut settings = Settings::default();
+            for (name, set) in sets {
+                settings.put(name.as_bytes(), set.as_bytes().to_vec());
+            }
+            settings
+        };
+        let [a, b] = [("@a", "SET @a = 1"), ("@b", "SET @b = 2")];
+        assert!(of(&[]).are(&Settings::default()));
+        assert!(of(&[a, b]).are(&of(&[a, b])));
+        for others in [&[a][..], &[b, a], &[a, ("@b", "SET @b = 3")], &[]] {
+            assert!(!of(&[a, b]).are(&of(others)), "{others:?}");
+        }
+        let mut forgot = of(&[a, b]);
+        forgot.forget(b"@b");
+        assert!(!forgot.are(&of(&[a])) && !forgot.are(&forgot.clone()));
     }
 
     #[test]

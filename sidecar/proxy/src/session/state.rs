@@ -6,7 +6,7 @@ use remora_planner::Context;
 use remora_planner::keys::Charset;
 use remora_protocol::{CapabilityFlags, StatusFlags};
 
-use super::{Diagnostics, NextTransaction, Settings, Transaction};
+use super::{Diagnostics, NextTransaction, Settings, Transaction, Variables};
 use crate::atomic::Branch;
 
 /// A session's state, wherever its statements run.
@@ -30,12 +30,14 @@ pub(crate) struct State {
     pub(crate) row_count: i64,
     /// Whether a server's error was passed on as the answer: the statements behind it do not run.
     pub(crate) failed: bool,
-    /// FOUND_ROWS() after a statement that ran on several servers.
+    /// FOUND_ROWS(), where it is known here.
     pub(crate) found_rows: Option<u64>,
+    /// The shard that alone knows it.
+    pub(crate) found_rows_at: Option<usize>,
     /// What SHOW WARNINGS shows.
     pub(crate) diagnostics: Diagnostics,
-    /// The one shard that knows user variables which a statement assigned by itself.
-    pub(crate) variables_at: Option<usize>,
+    /// User variables which a statement assigned by itself, and the one shard that knows them.
+    pub(crate) variables: Variables,
     /// Branches of its own transactions that are committed and do not show it yet, by shard.
     pub(crate) unsettled: Vec<(usize, Branch)>,
 }
@@ -76,9 +78,10 @@ impl State {
             insert_id: InsertId::Known(0),
             row_count: 0,
             failed: false,
-            found_rows: None,
+            found_rows: Some(0),
+            found_rows_at: None,
             diagnostics: Diagnostics::Clean,
-            variables_at: None,
+            variables: Variables::default(),
             unsettled: Vec::new(),
         }
     }

@@ -5,7 +5,6 @@ use std::time::Instant;
 use remora_planner::utility::{self, Show, ShowKind, StatementKind};
 use remora_protocol::{Command, ErrPacket, Reply};
 
-use super::dispatch::no_kill;
 use super::{HOME, Session};
 use crate::console;
 use crate::execute::{Patch, Request, relay};
@@ -38,10 +37,8 @@ impl Session {
                 Err(_) => Err(not_supported("this form of SHOW")),
             },
             StatementKind::UnlockTables => self.unlock_tables(request).await,
-            StatementKind::Kill => Err(no_kill().into()),
-            StatementKind::Prepared => Err(not_supported(
-                "PREPARE and EXECUTE as statements; prepare by the client library instead",
-            )),
+            StatementKind::Kill => self.kill(world, request).await,
+            StatementKind::Prepared => self.prepared_by_name(world, request).await,
             _ => Err(not_supported("this statement")),
         }
     }
@@ -57,6 +54,11 @@ impl Session {
             | ShowKind::Errors
             | ShowKind::CountWarnings
             | ShowKind::CountErrors => self.show_diagnostics(world, show.kind, request).await,
+            ShowKind::ProcessList => {
+                let binary = request.params.is_some();
+                self.show_processes(show.full, binary, request.more_results)
+                    .await
+            }
             ShowKind::RemoraShards => {
                 self.put_console(console::shards(&world.snapshot), request.more_results)
                     .await
@@ -75,7 +77,13 @@ impl Session {
     /// Locks are on the first shard, where tables live that may be locked.
     async fn unlock_tables(&mut self, request: &Request<'_>) -> Result<(), Failure> {
         if self.backends.get(HOME).is_some() {
-            return self.pass_to(HOME, request.sql, request.more_results).await;
+            self.pass_to(HOME, request.sql, request.more_results)
+                .await?;
+            let unlocked = self.state.row_count >= 0;
+            if let Some(backend) = self.backends.get(HOME).filter(|_| unlocked) {
+                backend.residue.unlocked_tables();
+            }
+            return Ok(());
         }
         self.put_ok(request.more_results);
         Ok(())
@@ -86,6 +94,9 @@ impl Session {
         let shard = self.any_shard();
         let world = self.proxy.world();
         self.prepare_backend(&world, shard).await?;
+        if let Some(backend) = self.backends.get(shard) {
+            backend.is_unclear();
+        }
         self.pass_to(shard, sql, false).await
     }
 

@@ -54,7 +54,7 @@ impl CommandKind {
 impl From<&Command<'_>> for CommandKind {
     fn from(command: &Command<'_>) -> Self {
         match command {
-            Command::Query(_) => Self::Query,
+            Command::Query(_) | Command::QueryWith(_) => Self::Query,
             Command::StmtPrepare(_) => Self::Prepare,
             Command::StmtExecute(_) => Self::Execute,
             Command::StmtSendLongData { .. }
@@ -67,6 +67,7 @@ impl From<&Command<'_>> for CommandKind {
             Command::Quit
             | Command::FieldList { .. }
             | Command::Statistics
+            | Command::ProcessInfo
             | Command::ProcessKill(_)
             | Command::Debug
             | Command::SetOption(_)

@@ -10,7 +10,7 @@ use prometheus_client::metrics::family::Family;
 use prometheus_client::metrics::gauge::Gauge;
 use prometheus_client::registry::Registry;
 
-use super::{CommandKind, ErrorClass, Latencies, ServerMetrics, Shards};
+use super::{CommandKind, ErrorClass, Latencies, PoolMetrics, ServerMetrics, Shards};
 
 /// One label.
 type Label = Vec<(&'static str, String)>;
@@ -82,11 +82,20 @@ pub struct Metrics {
     pub shards: Shards,
     /// Of each server.
     pub servers: ServerMetrics,
+    /// Of the pools.
+    pub pools: PoolMetrics,
 }
 
 /// A connection that is open. Dropped when it ends, however that comes about.
 #[derive(Debug)]
 pub struct OpenGuard(Gauge);
+
+impl OpenGuard {
+    pub(super) fn new(gauge: &Gauge) -> Self {
+        gauge.inc();
+        Self(gauge.clone())
+    }
+}
 
 impl Drop for OpenGuard {
     fn drop(&mut self) {
@@ -148,6 +157,7 @@ impl Default for Metrics {
             latencies.clone(),
         );
         let servers = ServerMetrics::register(&mut registry);
+        let pools = PoolMetrics::register(&mut registry);
         Self {
             clients,
             connections,
@@ -167,6 +177,7 @@ impl Default for Metrics {
             transactions: TRANSACTIONS.map(|(_, label)| series(&transactions, "outcome", label)),
             shards: Shards::default(),
             servers,
+            pools,
             registry,
         }
     }
@@ -273,7 +284,7 @@ impl Metrics {
 
 #[cfg(test)]
 mod tests {
-    use super::super::Retry;
+    use super::super::{Granted, Retry};
     use super::*;
     use crate::instances::{BreakerState, Health};
 
@@ -298,8 +309,10 @@ mod tests {
         servers.retried(Retry::Lost);
         servers.gauges(1, "db-2", 3306);
         servers.forget(1, "db-2", 3306);
+        metrics.pools.got(Granted::Reset, Duration::from_millis(3));
+        let waits = metrics.pools.waits();
         let text = metrics.text();
-        drop((client, backend));
+        drop((client, backend, waits));
         let mut shown: Vec<_> = text
             .lines()
             .filter(|line| !line.contains("_bucket"))

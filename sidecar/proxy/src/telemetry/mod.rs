@@ -6,6 +6,7 @@ mod error_class;
 mod histogram;
 mod logs;
 mod metrics;
+mod pools;
 mod servers;
 mod shards;
 
@@ -14,6 +15,8 @@ pub use error_class::ErrorClass;
 pub use histogram::Latencies;
 pub use logs::{LogFormat, start_logs};
 pub use metrics::{Ending, Metrics, OpenGuard, Way};
+pub(crate) use pools::Granted;
+pub use pools::PoolMetrics;
 pub use servers::ServerMetrics;
 pub(crate) use servers::{Retry, ServerGauges};
 pub use shards::Shards;

@@ -1,0 +1,5 @@
+"""A pytest plugin: PyMySQL where a test imports MySQLdb."""
+
+import pymysql
+
+pymysql.install_as_MySQLdb()

@@ -1,0 +1,62 @@
+//! What is done about connections that nobody uses.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use tokio::time::MissedTickBehavior;
+
+use super::holder::pass_a_second;
+use super::queue::Pool;
+use super::rested::Rested;
+use super::seats::Seat;
+use crate::backend::{BackendError, Login};
+use crate::instances::Member;
+use crate::proxy::Proxy;
+use crate::session::first_settings;
+use crate::world::World;
+
+/// How often pools are looked at. The clock of idle sessions counts in the same step.
+const STEP: Duration = Duration::from_secs(1);
+
+impl Proxy {
+    /// Closes connections that have been idle for too long and opens those that are to be kept, for
+    /// as long as the process lives.
+    pub async fn tend_pools(&self) {
+        let mut steps = tokio::time::interval(STEP);
+        steps.set_missed_tick_behavior(MissedTickBehavior::Delay);
+        loop {
+            steps.tick().await;
+            let tick = pass_a_second();
+            let world = self.world();
+            for member in world.fleets.iter().flat_map(|fleet| &fleet.members) {
+                let pool = member.server.pool();
+                pool.tidy(tick);
+                if let Some((seat, login)) = pool.warm() {
+                    let warmed = warm(&world, member, pool, seat, login).await;
+                    if let Err(error) = warmed {
+                        tracing::debug!(%error, "No connection could be opened beforehand");
+                    }
+                }
+            }
+        }
+    }
+}
+
+/// Opens one connection beforehand. One each step is enough to be ready soon, and no storm for a
+/// server that just came back.
+async fn warm(
+    world: &World,
+    member: &Member,
+    pool: &Arc<Pool>,
+    seat: Seat,
+    login: Login,
+) -> Result<(), BackendError> {
+    let mut backend = world.connect_seated(member, login, seat).await?;
+    let shard = backend.shard();
+    let prepared = backend.query(first_settings(world)).await?.finish().await?;
+    prepared.map_err(|error| BackendError::Server { shard, error })?;
+    if let Ok(rested) = Rested::new(backend) {
+        pool.give(rested);
+    }
+    Ok(())
+}
