@@ -1,6 +1,8 @@
 //! The `Topology` document: where the shards' servers are, and who may log in. The operator
 //! makes it from what it observes; without Kubernetes it stands in the file beside the manifest.
 
+use std::path::PathBuf;
+
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use zeroize::Zeroize;
@@ -31,6 +33,24 @@ pub struct Topology {
     /// Certificate authorities, as PEM, by which clients' certificates are verified.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub client_ca: Option<String>,
+    /// How many connections to each server are this sidecar's share, beside its own few. Below 2 it
+    /// goes through `gateway`; where there is none, it takes turns with others. Absent: as many as
+    /// the manifest's `sidecar.backendConnections`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub connection_share: Option<u32>,
+    /// A sidecar that serves others' clients. Absent: there is none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub gateway: Option<Gateway>,
+}
+
+/// Where the gateways are.
+#[derive(Clone, Debug, Deserialize, Eq, JsonSchema, PartialEq, Serialize)]
+#[serde(deny_unknown_fields)]
+pub struct Gateway {
+    /// A host name or an address.
+    pub host: String,
+    /// The TCP port.
+    pub port: u16,
 }
 
 /// One version of a key of encrypted columns. It never shows in `Debug`.
@@ -92,6 +112,10 @@ pub struct Instance {
     /// Its share of the reads beside other replicas.
     #[serde(default = "one")]
     pub weight: u32,
+    /// Its Unix socket, where it runs beside the sidecar: connections go by it, and `host` and
+    /// `port` are its name.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub socket: Option<PathBuf>,
 }
 
 fn one() -> u32 {

@@ -86,6 +86,8 @@ fn snapshot(epoch: u64) -> Snapshot {
             system: None,
             keys: Vec::new(),
             client_ca: None,
+            connection_share: None,
+            gateway: None,
         },
         backend_ca: None,
         agent: None,

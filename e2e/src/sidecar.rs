@@ -234,7 +234,7 @@ fn configuration(manifest: &Value, shards: &[Vec<Endpoint>]) -> Result<String> {
     if manifest["metadata"]["annotations"]["e2e/guest"] == "yes" {
         users.push(MysqlServer::GUEST);
     }
-    let topology = json!({
+    let mut topology = json!({
         "apiVersion": "remora.dev/v1alpha1",
         "kind": "Topology",
         "metadata": {"name": manifest["metadata"]["name"]},
@@ -246,6 +246,13 @@ fn configuration(manifest: &Value, shards: &[Vec<Endpoint>]) -> Result<String> {
         "system": account(&MysqlServer::SYSTEM),
         "keys": column_keys(manifest),
     });
+    let annotations = &manifest["metadata"]["annotations"];
+    if let Some(share) = annotations["e2e/share"].as_u64() {
+        topology["connectionShare"] = share.into();
+    }
+    if let Some(port) = annotations["e2e/gateway"].as_u64() {
+        topology["gateway"] = json!({"host": "127.0.0.1", "port": port});
+    }
     let manifest = serde_saphyr::to_string(manifest).context("the manifest is not YAML")?;
     let topology = serde_saphyr::to_string(&topology).context("the topology is not YAML")?;
     Ok(format!("{manifest}\n---\n{topology}"))

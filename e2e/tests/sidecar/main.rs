@@ -10,6 +10,7 @@ mod memory;
 mod pools;
 mod processes;
 mod replicas;
+mod shares;
 mod state;
 mod wide;
 

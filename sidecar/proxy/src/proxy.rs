@@ -110,6 +110,7 @@ impl Proxy {
         let shown = ShownCertificate::self_made()?;
         let world = World::new(snapshots.load(), none, &servers, metrics.clone(), &shown)?;
         snapshots.adopted(&world.snapshot.backend_tls);
+        metrics.pools.has_share(world.snapshot.connections.share);
         Ok(Self {
             shown,
             planner: Planner::new(PLAN_CACHE),
@@ -180,6 +181,14 @@ impl Proxy {
     /// Puts another world into force.
     pub(crate) fn put_world(&self, world: World) {
         self.servers.retain(&world.fleets, &self.metrics);
+        if !world.snapshot.has_users_of(&self.world().snapshot) {
+            // Whoever has another password, or may not come any more.
+            for member in world.fleets.iter().flat_map(|fleet| &fleet.members) {
+                member.server.pool().clear();
+            }
+        }
+        let share = world.snapshot.connections.share;
+        self.metrics.pools.has_share(share);
         self.snapshots.adopted(&world.snapshot.backend_tls);
         self.world.store(Arc::new(world));
         self.worlds.send_replace(());
@@ -281,7 +290,7 @@ impl Proxy {
                 collation: 255,
                 attributes: Vec::new(),
             };
-            match world.connect(shard, login).await {
+            match world.connect_in_turn(shard, login).await {
                 Ok(backend) => {
                     backend.quit().await;
                     return true;

@@ -226,9 +226,29 @@ impl Backend {
 
     /// Whether it is in a known state and nothing of its session is on it but settings.
     pub(crate) fn may_rest(&self) -> bool {
-        let clean = !self.broken && self.residue.is_nothing() && self.queued == 0;
+        self.is_clean() && self.queued == 0
+    }
+
+    /// The same, whatever waits to be sent.
+    pub(crate) fn is_clean(&self) -> bool {
+        let clean = !self.broken && self.residue.is_nothing();
         let in_transaction = StatusFlags::SERVER_STATUS_IN_TRANS;
         clean && !self.status.contains(in_transaction) && self.channel.buffered().is_empty()
+    }
+
+    /// Sends what was to travel with a statement that did not come.
+    ///
+    /// # Errors
+    /// If the connection breaks, or the server refuses.
+    pub(crate) async fn send_queued(&mut self) -> Result<(), BackendError> {
+        if self.queued == 0 {
+            return Ok(());
+        }
+        let shard = self.shard;
+        let pong = self.command(&Command::Ping, Reply::Command).await?;
+        let pong = pong.finish().await?;
+        pong.map(drop)
+            .map_err(|error| BackendError::Server { shard, error })
     }
 
     /// Since when nobody has used it.

@@ -6,9 +6,8 @@
 //! tables, locks, user variables that a statement assigned by itself, an open cursor.
 
 use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
-use rand::Rng;
 use remora_protocol::ErrPacket;
 
 use super::lease::{database_on, first_settings};
@@ -19,10 +18,6 @@ use crate::instances::Member;
 use crate::pool::{Doing, Granted, Place, Pool, Rested, Want, is_full};
 use crate::telemetry::Granted as Got;
 use crate::world::World;
-
-/// How long to wait before a server that had no room is tried again, at least and at most. Many
-/// sidecars may wait for the same server.
-const TRY_AGAIN: std::ops::Range<Duration> = Duration::from_millis(20)..Duration::from_millis(200);
 
 impl Session {
     /// Gets a connection to a server from its pool: one that rested, one that another session
@@ -42,10 +37,17 @@ impl Session {
         let deadline = came + pool.bounds().queue;
         let waits = metrics.waits();
         // Those for whom others wait go first; else two could wait for each other.
-        let ahead = self.backends.shards().next().is_some();
+        let mut ahead = self.backends.shards().next().is_some();
+        // Until then the server is not asked again whether it has room.
+        let mut pause = None;
         let (mut backend, got) = loop {
-            let granted = pool.take(&want, ahead, deadline).await;
+            let until: Instant = pause.unwrap_or(deadline).min(deadline);
+            let granted = pool.take(&want, ahead, until).await;
             let seat = match granted {
+                None if pause.take().is_some() && Instant::now() < deadline => {
+                    pool.try_again(false);
+                    continue;
+                }
                 None => {
                     metrics.got(Got::TimedOut, came.elapsed());
                     return Err(none_free(shard, pool).into());
@@ -63,14 +65,22 @@ impl Session {
             let database = database_on(&self.state, world, shard).map(str::to_owned);
             let login = self.login(database);
             pool.logged_in(&login);
-            match world.connect_seated(member, login, seat).await {
+            let mut seat = Some(seat);
+            match world.connect_seated(member, login, &mut seat).await {
                 Ok(mut backend) => {
+                    pool.try_again(true);
                     backend.begin(want.first);
                     break (backend, Got::Opened);
                 }
                 Err(error) if is_full(&error) && Instant::now() < deadline => {
-                    let pause = rand::rng().random_range(TRY_AGAIN);
-                    tokio::time::sleep(pause).await;
+                    // Whatever comes free goes to this one first: it was first before.
+                    ahead = true;
+                    pause = Some(Instant::now() + pool.was_full());
+                    drop(seat);
+                }
+                Err(error) if is_full(&error) => {
+                    metrics.got(Got::TimedOut, came.elapsed());
+                    return Err(none_free(shard, pool).into());
                 }
                 Err(error) => return Err(error.into()),
             }
@@ -108,10 +118,17 @@ impl Session {
 
     /// A command ended: its connections can be had.
     pub(super) async fn rests(&mut self) {
-        if self.shows_what_it_does() && self.proxy.servers.pressure().is_felt() {
-            Box::pin(self.give(Pool::is_wanted)).await;
-            self.shows_what_it_does();
+        if !self.shows_what_it_does() {
+            return;
         }
+        if self.holder.take_asked() {
+            Box::pin(self.give(|_| true)).await;
+        } else if self.proxy.servers.pressure().is_felt() {
+            Box::pin(self.give(Pool::is_wanted)).await;
+        } else {
+            return;
+        }
+        self.shows_what_it_does();
     }
 
     /// Somebody asked this idle session for its connections: one who waits, or the pool, which
@@ -137,8 +154,8 @@ impl Session {
             return false;
         }
         let spare = !self.replicas.is_empty() || {
-            let kept = |shard: usize, backend: &Backend| self.keeps(shard) || !backend.may_rest();
-            self.backends.any(|shard, backend| !kept(shard, backend))
+            let spare = |shard, backend: &Backend| !self.keeps(shard) && backend.is_clean();
+            self.backends.any(spare)
         };
         self.holder
             .set(if spare { Doing::Idle } else { Doing::Kept });
@@ -158,7 +175,7 @@ impl Session {
         let wants = |backend: &Backend| backend.pool().is_some_and(|pool| wanted(pool));
         let shards: Vec<usize> = self.backends.shards().collect();
         for shard in shards {
-            let asked = |backend: &&mut Backend| wants(backend) && backend.may_rest();
+            let asked = |backend: &&mut Backend| wants(backend) && backend.is_clean();
             if self.keeps(shard) || self.backends.get(shard).filter(asked).is_none() {
                 continue;
             }
@@ -203,6 +220,7 @@ impl Session {
         let Some(backend) = self.backends.get(shard) else {
             return Ok(());
         };
+        backend.send_queued().await?;
         if self.state.diagnostics == Diagnostics::On(shard) {
             let notes = Note::fetch(backend).await?;
             let world = self.proxy.world();
@@ -210,15 +228,26 @@ impl Session {
             self.state.diagnostics = Diagnostics::of_notes(logical.collect());
         }
         if self.state.found_rows_at == Some(shard) {
-            let table = backend.table(b"SELECT FOUND_ROWS() LIMIT 1").await??;
-            self.state.found_rows = table.text(0).parse().ok();
-            self.state.found_rows_at = None;
+            self.learn_found_rows().await?;
         }
         if matches!(self.state.insert_id, InsertId::Ask { shard: at, .. } if at == shard) {
             self.learn_insert_id().await?;
         }
         if self.state.variables.on() == Some(shard) {
             self.fetch_variables().await?;
+        }
+        Ok(())
+    }
+
+    /// Asks the shard that knows FOUND_ROWS(), if one alone does. The statement that wants it may run
+    /// on another one.
+    pub(crate) async fn learn_found_rows(&mut self) -> Result<(), Failure> {
+        let Some(shard) = self.state.found_rows_at.take() else {
+            return Ok(());
+        };
+        if let Some(backend) = self.backends.get(shard) {
+            let table = backend.table(b"SELECT FOUND_ROWS() LIMIT 1").await??;
+            self.state.found_rows = table.text(0).parse().ok();
         }
         Ok(())
     }
