@@ -199,8 +199,6 @@ impl ServerLogin {
         options: ServerOptions,
         before: &ClientIdentity,
         change: &ChangeUser<'_>,
-        codec: &mut PacketCodec,
-        out: &mut BytesMut,
     ) -> Result<(Self, ServerStep)> {
         let mut login = Self::new(options);
         login.client = ClientIdentity {

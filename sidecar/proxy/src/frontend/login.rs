@@ -168,7 +168,7 @@ pub(crate) async fn change_user(
     } = client;
     let way = peer.way(channel.stream());
     let mut judge = Judge::new(proxy, peer);
-    let (mut machine, mut step) = ServerLogin::change_user(options, before, request, codec, out)?;
+    let (mut machine, mut step) = ServerLogin::change_user(options, before, request)?;
     let attempt = async {
         loop {
             step = judge.decide(&mut machine, codec, out, step, way).await?;

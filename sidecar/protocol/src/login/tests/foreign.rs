@@ -284,8 +284,7 @@ fn change_user_is_a_login_with_a_nonce_of_its_own() {
 
     let (mut codec, mut out) = (PacketCodec::new(1 << 20), BytesMut::new());
     codec.set_sequence(1);
-    let (mut server, step) =
-        ServerLogin::change_user(server_options(), &before, &change, &mut codec, &mut out).unwrap();
+    let (mut server, step) = ServerLogin::change_user(server_options(), &before, &change).unwrap();
     assert!(matches!(step, ServerStep::Account));
     let step = server.account(known("new"), &mut codec, &mut out).unwrap();
     assert!(matches!(step, ServerStep::Continue));
@@ -322,8 +321,7 @@ fn a_client_from_before_plugins_changes_its_user_by_the_first_nonce() {
         };
         let (mut codec, mut out) = (PacketCodec::new(1 << 20), BytesMut::new());
         let options = server_options();
-        let changed =
-            ServerLogin::change_user(options, &before, &change, &mut codec, &mut out).unwrap();
+        let changed = ServerLogin::change_user(options, &before, &change).unwrap();
         let (mut server, step) = changed;
         assert!(matches!(step, ServerStep::Account));
         let step = server.account(known("new"), &mut codec, &mut out).unwrap();
