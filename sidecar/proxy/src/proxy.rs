@@ -10,11 +10,12 @@ use remora_crds::GeneratedKeyKind;
 use remora_planner::veil::Veiler;
 use remora_planner::{Needed, Planner};
 use remora_protocol::{CapabilityFlags, ErrPacket, Password, RsaKey, backend_wish};
-use tokio::sync::watch;
+use tokio::sync::{Semaphore, watch};
 
 use crate::atomic::Ledger;
 use crate::backend::{BackendError, Login};
 use crate::clients::Registry;
+use crate::frontend::{Backoff, WaitingRoom};
 use crate::instances::Servers;
 use crate::layout::{self, LayoutGuard};
 use crate::net::{ShownCertificate, TlsError};
@@ -30,6 +31,9 @@ use crate::world::{World, WorldError};
 const DEFAULT_VERSION: &str = "9.7.4";
 /// How long the first sessions wait for [`Proxy::first_look`].
 const FIRST_LOOK: Duration = Duration::from_secs(1);
+/// How many passwords MySQL is asked about at the same time. Each is a login there: whoever tries
+/// many names must not make the servers busy.
+const ASKED_ELSEWHERE: usize = 8;
 /// What cached plans may take.
 const PLAN_CACHE: u64 = 16 << 20;
 /// The same for how statements on protected columns are veiled.
@@ -39,9 +43,7 @@ const VEIL_CACHE: u64 = 4 << 20;
 pub struct Proxy {
     /// What the sidecar was told.
     pub snapshots: Arc<Snapshots>,
-    /// TLS towards clients.
-    pub client_tls: Arc<rustls::ServerConfig>,
-    /// What they are shown.
+    /// The certificate that clients are shown.
     pub shown: Arc<ShownCertificate>,
     /// Texts to plans, with a cache for all sessions.
     pub planner: Planner,
@@ -63,6 +65,12 @@ pub struct Proxy {
     version: OnceLock<String>,
     connections: AtomicU32,
     clients: Arc<Registry>,
+    /// Clients that are logging in.
+    pub(crate) waiting_room: Arc<WaitingRoom>,
+    /// Logins that failed.
+    pub(crate) backoff: Backoff,
+    /// Passwords that MySQL is asked about.
+    elsewhere: Semaphore,
     /// Since when there is a snapshot.
     started: Instant,
     /// The first layout was compared with the rows, or that was tried.
@@ -99,11 +107,11 @@ impl Proxy {
     pub fn new(snapshots: Arc<Snapshots>, metrics: Arc<Metrics>) -> Result<Self, ProxyError> {
         let servers = Servers::default();
         let none = BTreeMap::new();
-        let world = World::new(snapshots.load(), none, &servers, metrics.clone())?;
-        snapshots.adopted(&world.snapshot.backend_tls);
         let shown = ShownCertificate::self_made()?;
+        let world = World::new(snapshots.load(), none, &servers, metrics.clone(), &shown)?;
+        snapshots.adopted(&world.snapshot.backend_tls);
+        metrics.pools.has_share(world.snapshot.connections.share);
         Ok(Self {
-            client_tls: shown.server_config()?,
             shown,
             planner: Planner::new(PLAN_CACHE),
             veiler: Veiler::new(VEIL_CACHE),
@@ -120,6 +128,9 @@ impl Proxy {
             version: OnceLock::new(),
             connections: AtomicU32::new(0),
             clients: Arc::default(),
+            waiting_room: Arc::default(),
+            backoff: Backoff::default(),
+            elsewhere: Semaphore::new(ASKED_ELSEWHERE),
             started: Instant::now(),
             looked: watch::Sender::new(false),
             other_layout: AtomicBool::new(false),
@@ -136,6 +147,11 @@ impl Proxy {
     /// The clients that are logged in.
     pub(crate) fn clients(&self) -> &Arc<Registry> {
         &self.clients
+    }
+
+    /// How many connections of a user there may be.
+    pub(crate) fn limit_of(&self, user: &[u8]) -> Option<u32> {
+        self.snapshots.load().user(user)?.max_connections
     }
 
     /// The sidecar's own connections.
@@ -171,6 +187,8 @@ impl Proxy {
                 member.server.pool().clear();
             }
         }
+        let share = world.snapshot.connections.share;
+        self.metrics.pools.has_share(share);
         self.snapshots.adopted(&world.snapshot.backend_tls);
         self.world.store(Arc::new(world));
         self.worlds.send_replace(());
@@ -258,6 +276,10 @@ impl Proxy {
 
     /// Asks MySQL whether it knows this account, which the snapshot does not name.
     pub async fn verify_elsewhere(&self, user: &[u8], password: Password) -> bool {
+        // It is never closed.
+        let Ok(_permit) = self.elsewhere.acquire().await else {
+            return false;
+        };
         let world = self.world();
         for shard in 0..world.snapshot.shards.len() {
             let login = Login {
@@ -268,7 +290,7 @@ impl Proxy {
                 collation: 255,
                 attributes: Vec::new(),
             };
-            match world.connect(shard, login).await {
+            match world.connect_in_turn(shard, login).await {
                 Ok(backend) => {
                     backend.quit().await;
                     return true;

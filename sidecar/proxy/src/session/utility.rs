@@ -70,6 +70,10 @@ impl Session {
                 )
                 .await
             }
+            ShowKind::RemoraConnections => {
+                let table = console::connections(&world.fleets, &world.snapshot.connections);
+                self.put_console(table, request.more_results).await
+            }
             _ => Err(not_supported("this form of SHOW")),
         }
     }
