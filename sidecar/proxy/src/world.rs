@@ -148,6 +148,11 @@ impl World {
         Ok(backend)
     }
 
+    /// Whether all rows are on one server, under their own names.
+    pub(crate) fn is_one_server(&self) -> bool {
+        self.snapshot.spec.shards == 1 && !self.names.are_physical()
+    }
+
     /// Whether tasks look after the servers. Without replicas, and without a word about reads or
     /// resilience, what statements meet says enough, and thousands of sidecars cost the servers
     /// nothing.

@@ -1,10 +1,12 @@
 //! One client's session: what a MySQL session is, over several servers.
 
 mod backends;
+mod cipher;
 mod commit;
 mod console;
 mod diagnostics;
 mod dispatch;
+mod get_diagnostics;
 mod giving;
 mod lease;
 mod memory;

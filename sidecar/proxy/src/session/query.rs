@@ -8,6 +8,7 @@ use remora_planner::{Catalog, Context, Planned, Planner, Refusal};
 use remora_protocol::CapabilityFlags;
 
 use super::Session;
+use crate::charsets;
 use crate::execute::Request;
 use crate::failure::Failure;
 use crate::world::World;
@@ -22,6 +23,7 @@ type PlanFn = fn(&Planner, &Catalog, &Context, &mut Normalizer, &[u8]) -> Result
 impl Session {
     /// Runs the statements of a text, one after the other, until one fails.
     pub(super) async fn query(&mut self, sql: &[u8]) -> Result<(), Failure> {
+        self.admit_text(sql)?;
         if memchr::memchr(b';', sql).is_none() {
             return self.statement(sql, false).await;
         }
@@ -56,7 +58,16 @@ impl Session {
         }
     }
 
+    /// Refuses a text whose characters the lexer would split.
+    pub(super) fn admit_text(&self, sql: &[u8]) -> Result<(), Failure> {
+        if self.state.hides_quotes && !sql.is_ascii() {
+            return Err(charsets::refusal().into());
+        }
+        Ok(())
+    }
+
     async fn statement(&mut self, sql: &[u8], more_results: bool) -> Result<(), Failure> {
+        self.admit_text(sql)?;
         let world = self.proxy.world();
         if world.names.encrypts() && self.veil(&world.catalogs.load(), sql)?.is_some() {
             return self.veiled_statement(&world, sql, more_results).await;

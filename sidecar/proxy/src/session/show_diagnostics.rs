@@ -18,17 +18,7 @@ impl Session {
         kind: ShowKind,
         request: &Request<'_>,
     ) -> Result<(), Failure> {
-        if let Diagnostics::On(shard) = self.state.diagnostics {
-            let fetched = match self.backends.get(shard) {
-                Some(backend) => Note::fetch(backend).await?,
-                None => Vec::new(),
-            };
-            let notes = fetched
-                .into_iter()
-                .map(|note| note.logical(&world.names))
-                .collect();
-            self.state.diagnostics = Diagnostics::of_notes(notes);
-        }
+        self.gather_diagnostics(world).await?;
         let notes = match &self.state.diagnostics {
             Diagnostics::Local(notes) => &notes[..],
             _ => &[],
@@ -61,6 +51,22 @@ impl Session {
                 ];
                 put_table(&mut self.client, &columns, &rows, binary, status);
             }
+        }
+        Ok(())
+    }
+
+    /// Fetches the warnings of the last statement from the server that has them.
+    pub(super) async fn gather_diagnostics(&mut self, world: &World) -> Result<(), Failure> {
+        if let Diagnostics::On(shard) = self.state.diagnostics {
+            let fetched = match self.backends.get(shard) {
+                Some(backend) => Note::fetch(backend).await?,
+                None => Vec::new(),
+            };
+            let notes = fetched
+                .into_iter()
+                .map(|note| note.logical(&world.names))
+                .collect();
+            self.state.diagnostics = Diagnostics::of_notes(notes);
         }
         Ok(())
     }

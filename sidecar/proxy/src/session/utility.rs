@@ -39,6 +39,7 @@ impl Session {
             },
             StatementKind::UnlockTables => self.unlock_tables(request).await,
             StatementKind::Kill => Err(no_kill().into()),
+            StatementKind::Diagnostics => self.get_diagnostics(world, request).await,
             StatementKind::Prepared => self.prepared_by_name(world, request).await,
             _ => Err(not_supported("this statement")),
         }
@@ -66,6 +67,7 @@ impl Session {
                 )
                 .await
             }
+            ShowKind::Status => self.show_cipher(show, request),
             _ => Err(not_supported("this form of SHOW")),
         }
     }
