@@ -15,7 +15,7 @@ BUILD := $(CARGO) build --locked --profile $(PROFILE) -p remora-sidecar -p remor
 PROGRAMS := $${CARGO_TARGET_DIR:-target}/$(PROFILE)
 endif
 
-.PHONY: help demo demo-local test images push clean-up fuzz test-mutations test-drivers bench audit lint unit tools cluster
+.PHONY: help demo demo-local test soak images push clean-up fuzz test-mutations test-drivers bench audit lint unit tools cluster
 
 help: ## what can be made
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-15s %s\n", $$1, $$2 }' Makefile
@@ -46,6 +46,9 @@ lint: tools ## formatting, clippy, licences and bans
 
 unit: ## unit and golden tests
 	@.ci/test unit
+
+soak: tools ## 200 sessions over few connections, for ten minutes: make soak SOAK_SECONDS=60
+	@SOAK_SECONDS="$${SOAK_SECONDS:-600}" PROFILE=dev .ci/test build soak
 
 fuzz: ## five minutes of every fuzz target: make fuzz FUZZ_SECONDS=300
 	@e2e/fuzz/run "$${FUZZ_SECONDS:-300}"

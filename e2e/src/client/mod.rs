@@ -73,6 +73,14 @@ impl Client {
             .with_context(|| format!("after {sql}"))
     }
 
+    /// Reads the answers to what was sent as text.
+    ///
+    /// # Errors
+    /// As [`Client::query`].
+    pub async fn read_answers(&mut self) -> Result<Outcome> {
+        self.answers(Reply::Command, false).await
+    }
+
     /// Runs a command that answers OK or an error.
     ///
     /// # Errors

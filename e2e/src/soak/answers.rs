@@ -82,7 +82,11 @@ impl Session {
                     .concat()
             })
             .collect();
-        ensure!(got == expected, "{got:?} and not {expected:?}: {sql}");
+        ensure!(
+            got == expected,
+            "{got:?} and not {expected:?}: {sql}: {:?}",
+            outcome.error
+        );
         match (breaks, outcome.error) {
             (true, Some(error)) if error.code == 1054 => Ok(()),
             (false, None) => Ok(()),
@@ -155,7 +159,7 @@ impl Session {
         let length = if self.random.random_bool(0.2) {
             self.history.note(&format!("RESET {id}"));
             self.client.command(&Command::StmtReset(id)).await?.one()?;
-            let answer = self.execute(held, &[Param::bytes(b"short")]).await?;
+            let answer = self.execute(&held, &[Param::bytes(b"short")]).await?;
             self.is_long(answer, 5)?;
             return Ok(());
         } else {
@@ -168,7 +172,7 @@ impl Session {
             },
             raw: RawParam::Long,
         };
-        let answer = self.execute(held, &[long]).await?;
+        let answer = self.execute(&held, &[long]).await?;
         self.is_long(answer, length)
     }
 

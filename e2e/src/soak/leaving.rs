@@ -1,16 +1,29 @@
 //! How sessions end: in order, or in the middle of something.
 
-use std::time::Duration;
+use std::sync::atomic::Ordering;
+use std::time::{Duration, Instant};
 
-use anyhow::{Context as _, Result, bail};
+use anyhow::{Context as _, Result, bail, ensure};
 use rand::Rng as _;
 use rand::seq::IndexedRandom as _;
 use remora_protocol::Command;
 
 use super::Session;
 use super::model::{DATABASES, Model};
+use super::session::only;
 use crate::client::Client;
 use crate::mysql::Account;
+
+/// The number of what this version refuses.
+const NOT_YET: u16 = 1235;
+/// MySQL's number for a statement that was ended by KILL QUERY.
+const INTERRUPTED: u16 = 1317;
+/// How long a statement may go on after KILL QUERY was answered.
+const KILLED_AFTER: Duration = Duration::from_secs(10);
+/// How long a piece of a result may take to come.
+const A_PIECE: Duration = Duration::from_millis(200);
+/// How long a server may take to hear that a session ended.
+const A_MOMENT: Duration = Duration::from_secs(2);
 
 impl Session {
     /// COM_RESET_CONNECTION: all is forgotten but user and database.
@@ -50,9 +63,14 @@ impl Session {
             self.fails("SELECT * FROM shop.own", 1146).await?;
         }
         if before.locked {
+            // A server hears of it a moment later where its connection was closed.
             let free = format!("SELECT IS_FREE_LOCK('{}')", self.mark);
-            if self.number_of(&free).await? != 1 {
-                bail!("the lock of {} is held after the session's end", self.mark);
+            let until = Instant::now() + A_MOMENT;
+            while self.number_of(&free).await? != 1 {
+                if Instant::now() > until {
+                    bail!("the lock of {} is held after the session's end", self.mark);
+                }
+                self.rest(100).await;
             }
         }
         if let Some(held) = before.prepared.last() {
@@ -96,10 +114,50 @@ impl Session {
         };
         before.send(&Command::Query(sql.as_bytes())).await?;
         for _ in 0..self.random.random_range(0..4) {
-            before.read_some(64 << 10).await?;
+            // Of few rows it may have read all.
+            let read = before.read_some(64 << 10);
+            if let Ok(read) = tokio::time::timeout(A_PIECE, read).await {
+                read?;
+            }
         }
         drop(before);
         self.introduce().await
+    }
+
+    /// Has another session end a statement, and only that.
+    pub(super) async fn kill(&mut self) -> Result<()> {
+        if !self.shared.kills.load(Ordering::Relaxed) || self.random.random_bool(0.7) {
+            return Ok(());
+        }
+        let mut other = self.shared.login(self.model.account).connect().await?;
+        let id = self.client.connection_id();
+        let sleep = format!("SELECT SLEEP(20), '{}'", self.mark);
+        self.history.note(&sleep);
+        self.client.send(&Command::Query(sleep.as_bytes())).await?;
+        self.rest(100).await;
+        self.history
+            .note(&format!("(another says KILL QUERY {id})"));
+        let killed = other.query(&format!("KILL QUERY {id}")).await?;
+        if killed.error.is_some_and(|error| error.code == NOT_YET) {
+            // The statement goes on, and so does this session without it.
+            self.shared.kills.store(false, Ordering::Relaxed);
+            drop(self.connect_anew().await?);
+            return self.introduce().await;
+        }
+        other.quit().await?;
+        let begun = Instant::now();
+        let outcome = self.client.read_answers().await?;
+        match outcome.error {
+            Some(error) if error.code == INTERRUPTED => {}
+            Some(error) => bail!("{error}"),
+            None => {
+                let rows = outcome.rows()?;
+                let expected = ["1".to_owned(), self.mark.clone()].map(Some);
+                ensure!(only(&rows)? == expected, "{rows:?} and not {expected:?}");
+            }
+        }
+        ensure!(begun.elapsed() < KILLED_AFTER, "{:?}", begun.elapsed());
+        Ok(())
     }
 
     /// Closes the socket without a word.

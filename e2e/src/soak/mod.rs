@@ -14,6 +14,7 @@ mod state;
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, Result, ensure};
@@ -31,9 +32,6 @@ use crate::process::{raise_socket_limit, resident_memory};
 use crate::shards::LocalShards;
 
 pub use memory::Memory;
-
-/// Without pools each session has a connection of its own to each server.
-const CONNECTIONS_EACH: u64 = 1;
 
 /// How long, and how many.
 #[derive(Clone, Copy, Debug)]
@@ -61,6 +59,8 @@ pub struct Report {
     pub connections: u64,
     /// Whether sessions shared connections.
     pub pools: bool,
+    /// Whether the sidecar understood KILL.
+    pub kills: bool,
 }
 
 /// What a session does.
@@ -93,6 +93,7 @@ pub enum Step {
     Temporary,
     Lock,
     Transaction,
+    Kill,
     Pause,
     Reset,
     ChangeUser,
@@ -108,6 +109,10 @@ struct Shared {
     begun: Instant,
     until: Instant,
     defaults: Defaults,
+    /// Sessions share connections.
+    pools: bool,
+    /// KILL is understood, as far as is known.
+    kills: AtomicBool,
     /// Sessions that hold what keeps them on their connections: fewer than there are
     /// connections, or nobody else could go on.
     pins: Arc<Semaphore>,
@@ -190,15 +195,17 @@ pub async fn run(options: Options) -> Result<Report> {
         memory,
         connections,
         pools,
+        kills: shared.kills.load(Ordering::Relaxed),
     })
 }
 
 impl Soak {
-    /// How many connections to one server there may be.
+    /// How many connections to one server may stay when all sessions are over: without pools each
+    /// session had its own.
     fn most_connections(&self) -> u64 {
         match self.pools {
             true => u64::from(self.options.connections),
-            false => self.options.sessions as u64 * CONNECTIONS_EACH,
+            false => 0,
         }
     }
 
@@ -245,6 +252,8 @@ impl Soak {
             begun,
             until: begun + self.options.duration,
             defaults,
+            pools: self.pools,
+            kills: AtomicBool::new(true),
             pins: Arc::new(Semaphore::new(self.options.connections as usize / 2)),
         }))
     }

@@ -13,13 +13,18 @@ pub(super) const VARIABLES: [&str; 3] = ["@a", "@b", "@c"];
 pub(super) const DATABASES: [&str; 2] = ["shop", "side"];
 
 /// A statement that the session prepared.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub(super) struct Held {
     pub(super) statement: Prepared,
     pub(super) kind: Kind,
     /// The current database when it was prepared: it stays that of the statement.
     pub(super) database: &'static str,
+    /// How texts were read when it was prepared.
+    pub(super) reading: Reading,
 }
+
+/// What decides how texts are read: `sql_mode` and character sets.
+pub(super) type Reading = [String; 3];
 
 /// What a prepared statement does.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
@@ -57,6 +62,12 @@ pub(super) struct Model {
 }
 
 impl Model {
+    /// How texts are read now.
+    pub(super) fn reading(&self) -> Reading {
+        ["sql_mode", "character_set_client", "collation_connection"]
+            .map(|name| self.settings.get(name).cloned().unwrap_or_default())
+    }
+
     /// As a login, or a reset, leaves it.
     pub(super) fn begun(account: Account, database: &'static str, defaults: &Defaults) -> Self {
         Self {

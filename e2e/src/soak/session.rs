@@ -41,7 +41,7 @@ pub(super) struct Session {
 }
 
 /// The steps of a session whose state can be replayed on any connection.
-const FREE: [Step; 24] = [
+const FREE: [Step; 25] = [
     Step::Look,
     Step::Look,
     Step::Look,
@@ -65,6 +65,7 @@ const FREE: [Step; 24] = [
     Step::LongData,
     Step::Use,
     Step::InsertId,
+    Step::Kill,
     Step::Pause,
 ];
 
@@ -179,6 +180,7 @@ impl Session {
             Step::Temporary => self.temporary().await,
             Step::Lock => self.lock().await,
             Step::Transaction => self.transaction().await,
+            Step::Kill => self.kill().await,
             Step::Pause => self.pause().await,
             Step::Reset => self.reset().await,
             Step::ChangeUser => self.change_user().await,
@@ -206,15 +208,7 @@ impl Session {
         Ok(())
     }
 
-    /// What the session is by itself, as an expression's parts.
-    pub(super) fn state(&self) -> String {
-        format!(
-            "@mark, @a, @b, @c, DATABASE(), CURRENT_USER(), LAST_INSERT_ID(), {}",
-            watched()
-        )
-    }
-
-    /// What [`Session::state`] must be.
+    /// What [`state`] must be.
     fn expected(&self, database: &str) -> Vec<Option<String>> {
         let model = &self.model;
         let mut expected = vec![model.mark.clone()];
@@ -230,7 +224,7 @@ impl Session {
     pub(super) fn compare(&self, row: &[Option<String>], database: &str) -> Result<()> {
         let expected = self.expected(database);
         ensure!(row.len() == expected.len(), "{} values", row.len());
-        let state = self.state();
+        let state = state();
         let names = state.split(", ");
         for ((name, got), expected) in names.zip(row).zip(expected) {
             ensure!(
@@ -243,7 +237,7 @@ impl Session {
 
     /// Asks for everything, on whatever server, or beside a row on the server that has it.
     async fn look(&mut self) -> Result<()> {
-        let (mark, state) = (self.mark.clone(), self.state());
+        let (mark, state) = (self.mark.clone(), state());
         // Refused beside rows that may be on another server: DATABASE() of another database, and
         // variables that a SELECT assigned.
         let alone = self.model.database != DATABASES[0] || self.model.assigned;
@@ -311,12 +305,14 @@ impl Session {
 
     /// A statement of this kind: one that is prepared, or a new one.
     pub(super) async fn held(&mut self, kind: Kind) -> Result<Held> {
-        let found = self.model.prepared.iter().find(|held| held.kind == kind);
-        if let Some(held) = found {
-            return Ok(*held);
+        // Refused: one that was prepared when texts were read otherwise.
+        let reading = self.model.reading();
+        let usable = |held: &&Held| held.kind == kind && held.reading == reading;
+        if let Some(held) = self.model.prepared.iter().find(usable) {
+            return Ok(held.clone());
         }
         let sql = match kind {
-            Kind::Say => format!("SELECT ?, {}", self.state()),
+            Kind::Say => format!("SELECT ?, {}", state()),
             Kind::Read => "SELECT owner, n FROM shop.item WHERE id = ?".to_owned(),
             Kind::Add => "UPDATE shop.item SET n = n + ? WHERE id = ?".to_owned(),
             Kind::Make => "INSERT INTO shop.item (owner, n) VALUES (?, ?)".to_owned(),
@@ -331,13 +327,14 @@ impl Session {
             statement,
             kind,
             database: self.model.database,
+            reading,
         };
-        self.model.prepared.push(held);
+        self.model.prepared.push(held.clone());
         Ok(held)
     }
 
     /// Executes a statement that must succeed.
-    pub(super) async fn execute(&mut self, held: Held, params: &[Param<'_>]) -> Result<Answer> {
+    pub(super) async fn execute(&mut self, held: &Held, params: &[Param<'_>]) -> Result<Answer> {
         self.history
             .note(&format!("EXECUTE {:?} {}", held.kind, held.statement.id));
         self.client.execute(held.statement, params).await?.one()
@@ -350,6 +347,14 @@ impl Session {
             false => MysqlServer::APPLICATION,
         }
     }
+}
+
+/// What a session is by itself, as the items of a SELECT.
+fn state() -> String {
+    format!(
+        "@mark, @a, @b, @c, DATABASE(), CURRENT_USER(), LAST_INSERT_ID(), {}",
+        watched()
+    )
 }
 
 /// The only row.

@@ -58,6 +58,8 @@ pub(super) fn snapshot(
                 false => Role::Replica,
             },
             weight: weights.get(usize::from(ordinal)).copied().unwrap_or(1),
+            // Its own sidecar knows where that is.
+            socket: None,
         }
     };
     let instances = |shard| {

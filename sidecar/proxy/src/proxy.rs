@@ -14,6 +14,7 @@ use tokio::sync::watch;
 
 use crate::atomic::Ledger;
 use crate::backend::{BackendError, Login};
+use crate::clients::Registry;
 use crate::instances::Servers;
 use crate::layout::{self, LayoutGuard};
 use crate::net::{ShownCertificate, TlsError};
@@ -61,6 +62,7 @@ pub struct Proxy {
     rsa: OnceLock<Arc<RsaKey>>,
     version: OnceLock<String>,
     connections: AtomicU32,
+    clients: Arc<Registry>,
     /// Since when there is a snapshot.
     started: Instant,
     /// The first layout was compared with the rows, or that was tried.
@@ -117,6 +119,7 @@ impl Proxy {
             rsa: OnceLock::new(),
             version: OnceLock::new(),
             connections: AtomicU32::new(0),
+            clients: Arc::default(),
             started: Instant::now(),
             looked: watch::Sender::new(false),
             other_layout: AtomicBool::new(false),
@@ -128,6 +131,11 @@ impl Proxy {
     #[must_use]
     pub fn world(&self) -> Arc<World> {
         self.world.load_full()
+    }
+
+    /// The clients that are logged in.
+    pub(crate) fn clients(&self) -> &Arc<Registry> {
+        &self.clients
     }
 
     /// The sidecar's own connections.
@@ -157,6 +165,12 @@ impl Proxy {
     /// Puts another world into force.
     pub(crate) fn put_world(&self, world: World) {
         self.servers.retain(&world.fleets, &self.metrics);
+        if !world.snapshot.has_users_of(&self.world().snapshot) {
+            // Whoever has another password, or may not come any more.
+            for member in world.fleets.iter().flat_map(|fleet| &fleet.members) {
+                member.server.pool().clear();
+            }
+        }
         self.snapshots.adopted(&world.snapshot.backend_tls);
         self.world.store(Arc::new(world));
         self.worlds.send_replace(());

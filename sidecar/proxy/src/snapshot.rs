@@ -11,7 +11,7 @@ use remora_crds::{
     ColumnKey, Credentials, Instance, Role, ShardEndpoints, ShardingClusterSpec, Topology,
 };
 use remora_discovery::{Fingerprint, fingerprints};
-use secrecy::SecretString;
+use secrecy::{ExposeSecret, SecretString};
 use tokio::sync::watch;
 
 /// One consistent state of the world.
@@ -104,6 +104,14 @@ pub enum SnapshotError {
 }
 
 impl Snapshot {
+    /// Whether all users of `other` are among these, with the same passwords.
+    pub(crate) fn has_users_of(&self, other: &Self) -> bool {
+        other.users.iter().all(|(name, password)| {
+            let own = self.users.get(name);
+            own.is_some_and(|own| own.expose_secret() == password.expose_secret())
+        })
+    }
+
     /// Joins a manifest and a topology, as a file gives them.
     ///
     /// # Errors

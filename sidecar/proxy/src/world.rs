@@ -8,7 +8,7 @@ use remora_planner::CatalogError;
 
 use crate::backend::{Backend, BackendConnector, BackendError, Login};
 use crate::catalog::Catalogs;
-use crate::instances::{Fleet, Member, Policy, Servers};
+use crate::instances::{Fleet, Member, Policy, Server, Servers};
 use crate::names::Names;
 use crate::net::TlsError;
 use crate::pool::Seat;
@@ -153,6 +153,25 @@ impl World {
         self.snapshot.spec.shards == 1 && !self.names.are_physical()
     }
 
+    /// Opens a connection to a server beside those that work for clients, whatever its breaker
+    /// says.
+    ///
+    /// # Errors
+    /// If it is not in the snapshot any more, cannot be reached or refuses the login.
+    pub(crate) async fn connect_beside(
+        &self,
+        server: &Arc<Server>,
+        login: Login,
+    ) -> Result<Backend, BackendError> {
+        let shard = server.address().shard;
+        let members = self.fleets.get(shard).map(|fleet| &fleet.members[..]);
+        let mut members = members.unwrap_or_default().iter();
+        let Some(member) = members.find(|member| Arc::ptr_eq(&member.server, server)) else {
+            return Err(BackendError::gone(shard));
+        };
+        self.connector.connect(shard, &member.instance, login).await
+    }
+
     /// Whether tasks look after the servers. Without replicas, and without a word about reads or
     /// resilience, what statements meet says enough, and thousands of sidecars cost the servers
     /// nothing.
@@ -185,6 +204,7 @@ impl World {
             Err(error) => server.failed(&error.to_string()),
         }
         let mut backend = connected?;
+        backend.leads_to(server);
         if self.is_watched() {
             backend.end_with(server);
         }

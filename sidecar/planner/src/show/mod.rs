@@ -36,6 +36,7 @@ pub(crate) fn show(reading: &Reading<'_>, pins: &mut Pins) -> Result<Found, Refu
         | ShowKind::Errors
         | ShowKind::CountWarnings
         | ShowKind::CountErrors
+        | ShowKind::ProcessList
         | ShowKind::RemoraShards
         | ShowKind::RemoraInstances => Ok(Found::plain(Work::Utility)),
         ShowKind::Columns | ShowKind::Indexes | ShowKind::CreateTable => table(reading, &show),
@@ -51,9 +52,6 @@ pub(crate) fn show(reading: &Reading<'_>, pins: &mut Pins) -> Result<Found, Refu
             ))
         }
         ShowKind::OpenTables if physical => Err(refused("SHOW OPEN TABLES")),
-        ShowKind::ProcessList => Err(refused(
-            "SHOW PROCESSLIST, which would show one server's connections,",
-        )),
         ShowKind::Server if reading.catalog.is_one_server() => Ok(Found::pass(Target::Home)),
         ShowKind::Server => Err(refused("what one server alone can tell")),
         ShowKind::Status if asks_for_cipher(reading, &show, pins) => {

@@ -10,6 +10,7 @@ use super::statements::Statements;
 use super::written::Written;
 use super::{BackendError, Exchange};
 use crate::charsets;
+use crate::clients::{Entry, Lease};
 use crate::instances::{Server, SocketGuard};
 use crate::net::Channel;
 use crate::pool::{Fit, Holding, Identity, Place, Pool, Seat, Want};
@@ -54,6 +55,10 @@ pub struct Backend {
     counted: Option<OpenGuard>,
     /// Ends it with its server.
     ends: Option<SocketGuard>,
+    /// The server that it leads to.
+    server: Option<Arc<Server>>,
+    /// The client that it works for.
+    lease: Option<Lease>,
     /// The right to have it, where connections are counted. Last: it is given up when all else of
     /// the connection is gone.
     seat: Option<Seat>,
@@ -107,6 +112,8 @@ impl Backend {
             written: None,
             counted: None,
             ends: None,
+            server: None,
+            lease: None,
             seat: None,
             held: None,
         }
@@ -122,6 +129,32 @@ impl Backend {
         // Without a handle it waits as long as the server is silent.
         let socket = self.channel.stream().socket().ok();
         self.ends = socket.map(|socket| server.hold(socket));
+    }
+
+    /// Notes the server that it leads to.
+    pub(crate) fn leads_to(&mut self, server: &Arc<Server>) {
+        self.server = Some(Arc::clone(server));
+    }
+
+    /// Lets it work for a client: whoever interrupts that one's statements interrupts them here.
+    pub(crate) fn work_for(&mut self, client: &Arc<Entry>) {
+        let server = self.server.as_ref();
+        self.lease = server.map(|server| Lease::new(client, server, self.identity.connection_id));
+    }
+
+    /// Whether whoever interrupts a client's statements interrupts what runs here.
+    pub(crate) fn works_for_somebody(&self) -> bool {
+        self.lease.is_some()
+    }
+
+    /// Lets it work for nobody, so that somebody else may have it. That waits for a KILL that is
+    /// under way on it; where one may still come, the connection is given up.
+    pub(crate) async fn work_for_nobody(&mut self) {
+        if let Some(lease) = self.lease.take()
+            && !lease.end().await
+        {
+            self.abandon();
+        }
     }
 
     /// Counts it among the connections of its server.
@@ -193,9 +226,29 @@ impl Backend {
 
     /// Whether it is in a known state and nothing of its session is on it but settings.
     pub(crate) fn may_rest(&self) -> bool {
-        let clean = !self.broken && self.residue.is_nothing() && self.queued == 0;
+        self.is_clean() && self.queued == 0
+    }
+
+    /// The same, whatever waits to be sent.
+    pub(crate) fn is_clean(&self) -> bool {
+        let clean = !self.broken && self.residue.is_nothing();
         let in_transaction = StatusFlags::SERVER_STATUS_IN_TRANS;
         clean && !self.status.contains(in_transaction) && self.channel.buffered().is_empty()
+    }
+
+    /// Sends what was to travel with a statement that did not come.
+    ///
+    /// # Errors
+    /// If the connection breaks, or the server refuses.
+    pub(crate) async fn send_queued(&mut self) -> Result<(), BackendError> {
+        if self.queued == 0 {
+            return Ok(());
+        }
+        let shard = self.shard;
+        let pong = self.command(&Command::Ping, Reply::Command).await?;
+        let pong = pong.finish().await?;
+        pong.map(drop)
+            .map_err(|error| BackendError::Server { shard, error })
     }
 
     /// Since when nobody has used it.
@@ -424,14 +477,20 @@ impl Backend {
         self.logged_in = Arc::clone(identity);
     }
 
-    /// Says goodbye and closes.
+    /// Says goodbye, and waits until the server let the connection go: its seat is free then, there
+    /// as well as here.
     pub async fn quit(mut self) {
-        if !self.broken {
-            // The server may be gone already; either way nothing is left to do.
-            if self.put(&Command::Quit).is_ok() {
-                let _ = self.channel.write(&self.out).await;
-            }
+        if self.broken || self.put(&Command::Quit).is_err() {
+            return self.channel.close().await;
         }
+        let parting = async {
+            // The server may be gone already; then there is nothing to wait for.
+            if self.channel.write(&self.out).await.is_ok() {
+                while self.channel.fill().await.is_ok() {}
+            }
+        };
+        // One that is frozen closes it when it goes on.
+        drop(tokio::time::timeout(PARTING, parting).await);
         self.channel.close().await;
     }
 }

@@ -19,6 +19,7 @@ impl Session {
     /// Runs one command; answers whether the session goes on.
     pub(super) async fn dispatch(&mut self, payload: &[u8]) -> Result<bool, Failure> {
         let command = Command::decode(payload, self.client.capabilities())?;
+        self.entry.begins(&command);
         self.proxy
             .metrics
             .command(CommandKind::from(&command), payload.len());
@@ -59,7 +60,8 @@ impl Session {
                 self.put_ok(false);
             }
             Command::ChangeUser(request) => return self.change_user(request).await,
-            Command::ProcessKill(_) => return Err(no_kill().into()),
+            Command::ProcessInfo => self.show_processes(false, false, false).await?,
+            Command::ProcessKill(id) => self.kill_by_id(id).await?,
             Command::Debug | Command::Unknown(_) => return Err(Command::unknown_error().into()),
         }
         Ok(!self.leaves)
@@ -112,6 +114,7 @@ impl Session {
                 home.use_database(&shown).await??;
             }
         }
+        self.entry.enters(Some(&shown));
         Arc::make_mut(&mut self.state.context).database = Some(shown);
         Ok(())
     }
@@ -207,8 +210,13 @@ impl Session {
             return Ok(false);
         };
         let database = identity.database.clone().filter(|name| !name.is_empty());
-        self.account = Account::new(identity, host);
+        let account = Account::new(identity, host, self.account.port);
+        if let Err(error) = self.entry.become_user(account.who(), None) {
+            return Err(Failure::Last(error));
+        }
+        self.account = account;
         self.renew_state();
+        self.entry.enters(None);
         match self.enter_as(database).await {
             Ok(()) => self.put_ok(false),
             // MySQL ends the connection of a client that it cannot let in as someone else.
@@ -230,13 +238,4 @@ impl Session {
             attributes: self.account.identity.attributes.clone(),
         }
     }
-}
-
-/// KILL would have to reach the shards that work for another session, maybe of another sidecar.
-pub(crate) fn no_kill() -> ErrPacket<'static> {
-    ErrPacket::new(
-        1235,
-        *b"42000",
-        "This version of Remora doesn't yet support KILL; end the client's connection instead",
-    )
 }

@@ -78,6 +78,7 @@ impl Session {
         drop(waits);
         metrics.got(got, came.elapsed());
         backend.belongs(Some(pool.hold(&self.holder)));
+        backend.work_for(self.entry.entry());
         Ok(backend)
     }
 
@@ -107,10 +108,17 @@ impl Session {
 
     /// A command ended: its connections can be had.
     pub(super) async fn rests(&mut self) {
-        if self.shows_what_it_does() && self.proxy.servers.pressure().is_felt() {
-            Box::pin(self.give(Pool::is_wanted)).await;
-            self.shows_what_it_does();
+        if !self.shows_what_it_does() {
+            return;
         }
+        if self.holder.take_asked() {
+            Box::pin(self.give(|_| true)).await;
+        } else if self.proxy.servers.pressure().is_felt() {
+            Box::pin(self.give(Pool::is_wanted)).await;
+        } else {
+            return;
+        }
+        self.shows_what_it_does();
     }
 
     /// Somebody asked this idle session for its connections: one who waits, or the pool, which
@@ -136,8 +144,8 @@ impl Session {
             return false;
         }
         let spare = !self.replicas.is_empty() || {
-            let kept = |shard: usize, backend: &Backend| self.keeps(shard) || !backend.may_rest();
-            self.backends.any(|shard, backend| !kept(shard, backend))
+            let spare = |shard, backend: &Backend| !self.keeps(shard) && backend.is_clean();
+            self.backends.any(spare)
         };
         self.holder
             .set(if spare { Doing::Idle } else { Doing::Kept });
@@ -157,7 +165,7 @@ impl Session {
         let wants = |backend: &Backend| backend.pool().is_some_and(|pool| wanted(pool));
         let shards: Vec<usize> = self.backends.shards().collect();
         for shard in shards {
-            let asked = |backend: &&mut Backend| wants(backend) && backend.may_rest();
+            let asked = |backend: &&mut Backend| wants(backend) && backend.is_clean();
             if self.keeps(shard) || self.backends.get(shard).filter(asked).is_none() {
                 continue;
             }
@@ -170,10 +178,15 @@ impl Session {
                 // A variable is too large to be held here.
                 continue;
             }
-            match self.backends.take(shard).map(Rested::new) {
-                Some(Ok(rested)) => rested.give(),
-                Some(Err(backend)) => self.backends.insert(*backend),
-                None => {}
+            if let Some(mut backend) = self.backends.take(shard) {
+                backend.work_for_nobody().await;
+                match Rested::new(backend) {
+                    Ok(rested) => rested.give(),
+                    Err(mut backend) => {
+                        backend.work_for(self.entry.entry());
+                        self.backends.insert(*backend);
+                    }
+                }
             }
             if let Some(pool) = pool.filter(|pool| pool.is_wanted()) {
                 // Whoever asked may not have got it.
@@ -183,34 +196,48 @@ impl Session {
         if let Some(answered) = self.replicas.take_answered() {
             self.fetch_found_rows(&answered).await;
         }
-        for backend in self.replicas.take(wants) {
+        for mut backend in self.replicas.take(wants) {
+            backend.work_for_nobody().await;
             if let Ok(rested) = Rested::new(backend) {
                 rested.give();
             }
         }
     }
 
-    /// Asks the server of `shard` for what it alone knows of the session.
+    /// Asks the server of `shard` for what it alone knows of the session. SHOW WARNINGS changes
+    /// nothing of the rest; each question after it takes the warnings away, and FOUND_ROWS().
     async fn take_along(&mut self, shard: usize) -> Result<(), Failure> {
+        let Some(backend) = self.backends.get(shard) else {
+            return Ok(());
+        };
+        backend.send_queued().await?;
+        if self.state.diagnostics == Diagnostics::On(shard) {
+            let notes = Note::fetch(backend).await?;
+            let world = self.proxy.world();
+            let logical = notes.into_iter().map(|note| note.logical(&world.names));
+            self.state.diagnostics = Diagnostics::of_notes(logical.collect());
+        }
+        if self.state.found_rows_at == Some(shard) {
+            self.learn_found_rows().await?;
+        }
         if matches!(self.state.insert_id, InsertId::Ask { shard: at, .. } if at == shard) {
             self.learn_insert_id().await?;
         }
         if self.state.variables.on() == Some(shard) {
             self.fetch_variables().await?;
         }
-        let Some(backend) = self.backends.get(shard) else {
+        Ok(())
+    }
+
+    /// Asks the shard that knows FOUND_ROWS(), if one alone does. The statement that wants it may run
+    /// on another one.
+    pub(crate) async fn learn_found_rows(&mut self) -> Result<(), Failure> {
+        let Some(shard) = self.state.found_rows_at.take() else {
             return Ok(());
         };
-        if self.state.found_rows_at == Some(shard) {
+        if let Some(backend) = self.backends.get(shard) {
             let table = backend.table(b"SELECT FOUND_ROWS() LIMIT 1").await??;
             self.state.found_rows = table.text(0).parse().ok();
-            self.state.found_rows_at = None;
-        }
-        if self.state.diagnostics == Diagnostics::On(shard) {
-            let notes = Note::fetch(backend).await?;
-            let world = self.proxy.world();
-            let logical = notes.into_iter().map(|note| note.logical(&world.names));
-            self.state.diagnostics = Diagnostics::of_notes(logical.collect());
         }
         Ok(())
     }
@@ -226,6 +253,7 @@ impl Session {
             if self.state.variables.on() == Some(shard) {
                 backend.is_unclear();
             }
+            backend.work_for_nobody().await;
             let given = match self.state.transaction.includes(shard) {
                 true => Err(Box::new(backend)),
                 false => Rested::new(backend),
@@ -236,7 +264,8 @@ impl Session {
             }
         }
         let replicas: Vec<Backend> = self.replicas.take_all().collect();
-        for backend in replicas {
+        for mut backend in replicas {
+            backend.work_for_nobody().await;
             match Rested::new(backend) {
                 Ok(rested) => rested.give(),
                 Err(backend) => backend.quit().await,
