@@ -326,10 +326,10 @@ impl Proxy {
 
     /// Learns how large packets may be, if no server was asked yet.
     pub(crate) async fn learn_packets(&self) {
-        if !self.packets.is_known() {
+        if self.packets.must_be_asked() {
             let world = self.world();
             // If the first shard is down or refused, sessions hear it when they come to it.
-            drop(self.admit(&world, HOME).await);
+            drop(tokio::time::timeout(FIRST_LOOK, self.admit(&world, HOME)).await);
         }
     }
 
