@@ -1,13 +1,16 @@
 //! One client's session: what a MySQL session is, over several servers.
 
 mod backends;
+mod cipher;
 mod commit;
 mod console;
 mod diagnostics;
 mod dispatch;
+mod get_diagnostics;
 mod giving;
 mod lease;
 mod memory;
+mod metadata;
 mod named;
 mod next_transaction;
 mod prepare;
@@ -53,7 +56,7 @@ pub(crate) use transaction::{Begun, Transaction};
 pub(crate) use variables::Variables;
 
 use crate::clients::{Registered, Who};
-use crate::execute::ResultCharset;
+use crate::execute::{Cursor, ResultCharset};
 use crate::failure::Failure;
 use crate::frontend::{Client, ClientError, Peer, log_in};
 use crate::names::logical;
@@ -75,6 +78,8 @@ pub(crate) struct Session {
     /// The session as those see it who want its connections.
     pub(crate) holder: Arc<Holder>,
     pub(crate) prepared: Prepared,
+    /// The cursor that the statement under way opened.
+    pub(crate) opened_cursor: Option<Cursor>,
     pub(crate) probes: Probes,
     /// How texts of results are encoded, under the settings of this version.
     pub(crate) result_charset: Option<(u64, ResultCharset)>,
@@ -148,32 +153,42 @@ pub(crate) async fn run(
     peer: Peer,
     stop: watch::Receiver<bool>,
 ) {
-    let metrics = proxy.metrics.clone();
-    let _open = metrics.connected();
+    let _open = proxy.metrics.connected();
     // What is needed for a while only is in boxes: a client that rests costs what its session
-    // holds, and not what its largest statement may need.
-    match Box::pin(log_in(&proxy, stream, id, &peer)).await {
-        Ok(Some(logged_in)) => {
-            let mut client = logged_in.client;
-            let database = logged_in.identity.database.clone();
-            let account = Account::new(logged_in.identity, peer);
-            let entry = Box::pin(register(&proxy, &mut client, id, &account)).await;
-            let Some(entry) = entry else {
-                return;
-            };
-            Box::pin(proxy.first_look()).await;
-            let mut session = Session::new(proxy, client, entry, account);
-            if Box::pin(session.enter(database)).await.is_ok() {
-                session.serve(stop).await;
-            }
-            Box::pin(session.close()).await;
-        }
+    // holds, and not what its login or its largest statement may need.
+    let Some(mut session) = Box::pin(admit(proxy, stream, id, peer)).await else {
+        return;
+    };
+    session.serve(stop).await;
+    Box::pin(session.close()).await;
+}
+
+/// Lets a client in.
+async fn admit(proxy: Arc<Proxy>, stream: Stream, id: u32, peer: Peer) -> Option<Session> {
+    let logged_in = match log_in(&proxy, stream, id, &peer).await {
+        Ok(Some(logged_in)) => logged_in,
         Ok(None) => {
             tracing::debug!("Denied");
-            metrics.denied();
+            proxy.metrics.denied();
+            return None;
         }
-        Err(error) => tracing::debug!(%error, "The login failed"),
+        Err(error) => {
+            tracing::debug!(%error, "The login failed");
+            return None;
+        }
+    };
+    let mut client = logged_in.client;
+    let database = logged_in.identity.database.clone();
+    let account = Account::new(logged_in.identity, peer);
+    let entry = register(&proxy, &mut client, id, &account).await?;
+    proxy.first_look().await;
+    proxy.learn_packets().await;
+    let mut session = Session::new(proxy, client, entry, account);
+    if session.enter(database).await.is_err() {
+        session.close().await;
+        return None;
     }
+    Some(session)
 }
 
 /// Adds a client to those that are logged in, or tells it why not.
@@ -219,6 +234,7 @@ impl Session {
             replicas: Replicas::default(),
             holder,
             prepared: Prepared::default(),
+            opened_cursor: None,
             probes: Probes::default(),
             result_charset: None,
             normalizer: Normalizer::default(),
@@ -236,6 +252,9 @@ impl Session {
                 };
                 self.client.put_ok(&ok);
                 self.client.flush().await?;
+                if let Some(compression) = self.account.identity.compression {
+                    self.client.compress(compression);
+                }
                 self.entry.rests();
                 Ok(())
             }
@@ -275,6 +294,7 @@ impl Session {
         &mut self,
         stop: &mut watch::Receiver<bool>,
     ) -> Option<Result<BytesMut, ClientError>> {
+        self.client.limit_packets(self.proxy.packets.bytes());
         loop {
             let in_transaction = self.state.transaction.is_open();
             let holder = &self.holder;

@@ -8,12 +8,15 @@ use remora_protocol::{CapabilityFlags, StatusFlags};
 
 use super::{Diagnostics, NextTransaction, Settings, Transaction, Variables};
 use crate::atomic::Branch;
+use crate::charsets;
 
 /// A session's state, wherever its statements run.
 #[derive(Debug)]
 pub(crate) struct State {
     /// What decides how texts are read.
     pub(crate) context: Arc<Context>,
+    /// Whether a character of the client's texts may hold the byte of a quote.
+    pub(crate) hides_quotes: bool,
     /// Whether each statement commits by itself.
     pub(crate) autocommit: bool,
     /// `sql_select_limit`, if it limits anything.
@@ -22,6 +25,8 @@ pub(crate) struct State {
     pub(crate) settings: Settings,
     /// The transaction, if one is open.
     pub(crate) transaction: Transaction,
+    /// Whether a BEGIN of the client's began it, which is told to those who track it.
+    pub(crate) began: bool,
     /// SET TRANSACTION statements that the next transaction begins with.
     pub(crate) next_transaction: NextTransaction,
     /// LAST_INSERT_ID().
@@ -70,10 +75,12 @@ impl State {
         };
         Self {
             context: Arc::new(context),
+            hides_quotes: charsets::collation_hides_quotes(collation),
             autocommit: true,
             select_limit: None,
             settings: Settings::default(),
             transaction: Transaction::None,
+            began: false,
             next_transaction: NextTransaction::default(),
             insert_id: InsertId::Known(0),
             row_count: 0,
