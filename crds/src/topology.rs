@@ -30,6 +30,27 @@ pub struct Topology {
     /// settling encrypts.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub keys: Vec<ColumnKey>,
+    /// Certificate authorities, as PEM, by which clients' certificates are verified.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub client_ca: Option<String>,
+    /// How many connections to each server are this sidecar's share, beside its own few. Below 2 it
+    /// goes through `gateway`; where there is none, it takes turns with others. Absent: as many as
+    /// the manifest's `sidecar.backendConnections`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub connection_share: Option<u32>,
+    /// A sidecar that serves others' clients. Absent: there is none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub gateway: Option<Gateway>,
+}
+
+/// Where the gateways are.
+#[derive(Clone, Debug, Deserialize, Eq, JsonSchema, PartialEq, Serialize)]
+#[serde(deny_unknown_fields)]
+pub struct Gateway {
+    /// A host name or an address.
+    pub host: String,
+    /// The TCP port.
+    pub port: u16,
 }
 
 /// One version of a key of encrypted columns. It never shows in `Debug`.

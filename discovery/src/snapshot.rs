@@ -2,7 +2,7 @@
 
 use prost::Message;
 use remora_crds::{
-    ColumnKey, Credentials, Instance, Role, ShardEndpoints, ShardingClusterSpec, Topology,
+    ColumnKey, Credentials, Gateway, Instance, Role, ShardEndpoints, ShardingClusterSpec, Topology,
     TopologyMetadata,
 };
 use sha2::{Digest, Sha256};
@@ -107,8 +107,25 @@ impl From<&Snapshot> for proto::Snapshot {
             backend_ca: backend_ca.clone().unwrap_or_default(),
             agent: agent.as_ref().map(orders_out),
             keys: topology.keys.iter().map(key_out).collect(),
+            client_ca: topology.client_ca.clone().unwrap_or_default(),
+            connection_share: topology.connection_share,
+            gateway: topology.gateway.as_ref().map(gateway_out),
         }
     }
+}
+
+fn gateway_out(gateway: &Gateway) -> proto::Gateway {
+    proto::Gateway {
+        host: gateway.host.clone(),
+        port: gateway.port.into(),
+    }
+}
+
+fn gateway_in(gateway: proto::Gateway) -> Result<Gateway, MalformedSnapshot> {
+    Ok(Gateway {
+        host: gateway.host,
+        port: narrow(gateway.port, "gateway.port")?,
+    })
 }
 
 fn shard_out(shard: &ShardEndpoints) -> proto::Shard {
@@ -159,6 +176,9 @@ impl TryFrom<proto::Snapshot> for Snapshot {
             users: wire.users.into_iter().map(credentials_in).collect(),
             system: wire.system.map(credentials_in),
             keys: wire.keys.into_iter().map(key_in).collect(),
+            client_ca: Some(wire.client_ca).filter(|pem| !pem.is_empty()),
+            connection_share: wire.connection_share,
+            gateway: wire.gateway.map(gateway_in).transpose()?,
         };
         Ok(Self {
             identity: Identity {
@@ -288,6 +308,12 @@ pub(crate) mod tests {
                     key: "secret-key".to_owned(),
                     settling: true,
                 }],
+                client_ca: Some("CLIENT-PEM".to_owned()),
+                connection_share: Some(7),
+                gateway: Some(Gateway {
+                    host: "shop.default.svc".to_owned(),
+                    port: 3306,
+                }),
             },
             backend_ca: Some("PEM".to_owned()),
             agent: Some(AgentOrders {

@@ -14,6 +14,7 @@ pub mod classify;
 mod column_keys;
 pub mod conditions;
 pub mod copies;
+pub mod crowd;
 pub mod directory;
 #[cfg(test)]
 mod fake;
@@ -30,6 +31,7 @@ pub mod reports;
 pub mod run;
 pub mod secrets;
 pub mod settings;
+pub mod shares;
 pub mod watched;
 pub mod webhook;
 

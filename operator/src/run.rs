@@ -22,6 +22,7 @@ use tokio_util::sync::CancellationToken;
 use crate::ca_bundle::CaBundle;
 use crate::certificates::{self, CertificateError, Keeper, ServingCertificate, StoreError, Trust};
 use crate::copies::{self, Copies};
+use crate::crowd::Crowds;
 use crate::directory;
 use crate::injector::SidecarOptions;
 use crate::lease::Election;
@@ -85,6 +86,7 @@ struct Operator {
     trust: Arc<Trust>,
     scope: Scope,
     watched: Arc<Watched>,
+    crowds: Arc<Crowds>,
     reports: Arc<Reports>,
     metrics: Arc<Metrics>,
     ready: Arc<AtomicBool>,
@@ -94,12 +96,14 @@ impl Operator {
     fn new(settings: Settings, client: Client, trust: Arc<Trust>) -> Self {
         let scope = Scope::new(settings.watch_namespaces.clone());
         let watched = Watched::start(&client, &scope);
+        let crowds = Crowds::start(&client, &scope, settings.discovery());
         Self {
             settings,
             client,
             trust,
             scope,
             watched,
+            crowds,
             reports: Arc::default(),
             metrics: Arc::default(),
             ready: Arc::default(),
@@ -182,6 +186,7 @@ impl Operator {
             self.client.clone(),
             self.settings.cluster_domain.clone(),
             self.watched.clone(),
+            self.crowds.clone(),
             self.reports.clone(),
             leading,
             self.metrics.clone(),

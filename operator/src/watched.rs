@@ -227,7 +227,8 @@ fn is(metadata: &ObjectMeta, namespace: &str, name: &str) -> bool {
     metadata.namespace.as_deref() == Some(namespace) && metadata.name.as_deref() == Some(name)
 }
 
-async fn keep<K>(
+/// Fills a store with what `stream` brings, and wakes those who follow `changed`.
+pub(crate) async fn keep<K>(
     stream: impl futures::Stream<Item = watcher::Result<watcher::Event<K>>> + Send,
     writer: Writer<K>,
     changed: watch::Sender<()>,

@@ -2,6 +2,7 @@
 
 mod answers;
 mod connections;
+mod doors;
 mod encrypted;
 mod keys;
 mod layout;
@@ -9,6 +10,7 @@ mod memory;
 mod pools;
 mod processes;
 mod replicas;
+mod shares;
 mod state;
 mod wide;
 

@@ -17,7 +17,7 @@ use remora_crds::{Images, ShardingCluster};
 
 use crate::names::Names;
 
-pub use mycnf::my_cnf;
+pub use mycnf::{max_connections, my_cnf};
 pub(crate) use object::stamp;
 pub use object::{Kind, Object, ObjectKey};
 pub use pod::{MYSQL_CONTAINER, SIDECAR_CONTAINER};

@@ -7,8 +7,10 @@ use remora_crds::ShardingClusterSpec;
 
 use crate::names::SERVER_PORT;
 
-/// Each client of each sidecar has a connection of its own to each shard that it uses.
+/// What all sidecars share: see `crate::shares`.
 const MAX_CONNECTIONS: u32 = 1000;
+/// The largest that MySQL takes.
+const MOST_CONNECTIONS: u64 = 100_000;
 /// MySQL's own default; fewer would close tables that one statement has just opened.
 const TABLE_CACHE: u32 = 4000;
 /// Beyond this, the cache costs more memory than opening a table costs time.
@@ -41,6 +43,35 @@ pub fn my_cnf(spec: &ShardingClusterSpec) -> String {
         }
     }
     file
+}
+
+/// How many connections a server takes.
+#[must_use]
+pub fn max_connections(spec: &ShardingClusterSpec) -> u32 {
+    let named = |name: &str| {
+        let name = name.replace('-', "_");
+        name.trim_start_matches("loose_") == "max_connections"
+    };
+    let mut set = spec.mysql.config.iter().filter(|(name, _)| named(name));
+    let number = set.next_back().and_then(|(_, value)| match value {
+        IntOrString::Int(number) => u64::try_from(*number).ok(),
+        IntOrString::String(text) => number_of(text),
+    });
+    let number = number.and_then(|number| u32::try_from(number.min(MOST_CONNECTIONS)).ok());
+    number.map_or(MAX_CONNECTIONS, |number| number.max(1))
+}
+
+/// A number as options have it: `2K` is 2048.
+fn number_of(text: &str) -> Option<u64> {
+    let text = text.trim();
+    let unit = match text.chars().last()?.to_ascii_uppercase() {
+        'K' => 1 << 10,
+        'M' => 1 << 20,
+        'G' => 1 << 30,
+        _ => return text.parse().ok(),
+    };
+    let number: u64 = text[..text.len() - 1].parse().ok()?;
+    number.checked_mul(unit)
 }
 
 fn line(file: &mut String, name: &str, value: &str) {
@@ -131,4 +162,29 @@ fn forced() -> Vec<(&'static str, String)> {
     .into_iter()
     .chain([("port", SERVER_PORT.to_string())])
     .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_number_of_connections_is_read_as_mysql_reads_it() {
+        let of = |options: &[(&str, IntOrString)]| {
+            let mut spec = crate::fixtures::shop().spec;
+            spec.mysql.config.clear();
+            let options = options.iter().cloned();
+            let options = options.map(|(name, value)| (name.to_owned(), value));
+            spec.mysql.config.extend(options);
+            max_connections(&spec)
+        };
+        let text = |text: &str| IntOrString::String(text.to_owned());
+        assert_eq!(of(&[]), 1000);
+        assert_eq!(of(&[("max_connections", IntOrString::Int(200))]), 200);
+        assert_eq!(of(&[("max-connections", text("2k"))]), 2048);
+        assert_eq!(of(&[("max_connections", text("1000000"))]), 100_000);
+        assert_eq!(of(&[("max_connections", IntOrString::Int(-3))]), 1000);
+        assert_eq!(of(&[("max_connections", IntOrString::Int(0))]), 1);
+        assert_eq!(of(&[("max_user_connections", IntOrString::Int(9))]), 1000);
+    }
 }

@@ -15,6 +15,7 @@ mod trust;
 mod validity;
 
 pub use audience::Audience;
+pub(crate) use audience::{Member, Place};
 pub use authority::{Authority, CertificateError, ServerCertificate};
 pub use keeper::{Keeper, follow};
 pub use serving::ServingCertificate;

@@ -20,10 +20,12 @@ use tokio::sync::{Mutex, watch};
 use crate::access::{Applicant, granted_keys, granted_users};
 use crate::build;
 use crate::certificates::Trust;
+use crate::crowd::Crowds;
 use crate::metrics::Metrics;
 use crate::names::{InstanceId, Names};
 use crate::reports::Reports;
 use crate::secrets::{self, ClusterSecrets};
+use crate::shares::Shares;
 use crate::watched::Watched;
 use snapshot::{Granted, Recipient};
 use token::{Bearer, Tokens};
@@ -38,6 +40,7 @@ struct Inner {
     client: Client,
     domain: String,
     watched: Arc<Watched>,
+    crowds: Arc<Crowds>,
     tokens: Tokens,
     secrets: Mutex<HashMap<Names, (Instant, Option<ClusterSecrets>)>>,
     reports: Arc<Reports>,
@@ -47,12 +50,17 @@ struct Inner {
 }
 
 impl Service {
-    /// Answers from `watched`; takes reports while `leading`.
+    /// Answers from `watched` and `crowds`; takes reports while `leading`.
+    #[expect(
+        clippy::too_many_arguments,
+        reason = "each is another part of the operator, and this is called once"
+    )]
     #[must_use]
     pub fn new(
         client: Client,
         domain: String,
         watched: Arc<Watched>,
+        crowds: Arc<Crowds>,
         reports: Arc<Reports>,
         leading: watch::Receiver<bool>,
         metrics: Arc<Metrics>,
@@ -64,6 +72,7 @@ impl Service {
             client,
             domain,
             watched,
+            crowds,
             tokens,
             secrets,
             reports,
@@ -130,7 +139,7 @@ impl Drop for Follower {
 fn follow(inner: Arc<Inner>, bearer: Bearer, wanted: WatchedCluster, first: Snapshot) -> Snapshots {
     inner.metrics.followers.inc();
     let follower = Follower(inner.metrics.clone());
-    let changes = inner.watched.changes();
+    let changes = (inner.watched.changes(), inner.crowds.changes());
     let last = first.identity.content_hash.clone();
     let later = stream::unfold(
         (changes, last, follower),
@@ -139,7 +148,8 @@ fn follow(inner: Arc<Inner>, bearer: Bearer, wanted: WatchedCluster, first: Snap
             async move {
                 loop {
                     tokio::select! {
-                        changed = changes.changed() => if changed.is_err() { return None },
+                        changed = changes.0.changed() => if changed.is_err() { return None },
+                        changed = changes.1.changed() => if changed.is_err() { return None },
                         () = tokio::time::sleep(SECRETS_AGE) => {}
                     }
                     match inner.snapshot(&bearer, &wanted).await {
@@ -192,10 +202,18 @@ impl Inner {
                 "its accounts are yet to be made".to_owned(),
             ));
         };
+        let names = build::names(&cluster);
+        let Some(applications) = self.crowds.applications(&names) else {
+            return Err(Refusal::Unavailable(
+                "its sidecars are yet to be counted".to_owned(),
+            ));
+        };
+        let shares = Shares::of(&cluster.spec, applications);
         Ok(snapshot::snapshot(
             &cluster,
             &secrets,
             &recipient,
+            shares,
             &self.domain,
         ))
     }

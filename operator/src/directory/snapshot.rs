@@ -1,15 +1,16 @@
 //! From a cluster and its Secrets to what one sidecar is told. Pure.
 
 use remora_crds::{
-    ColumnKey, Credentials, Instance, LayoutDocument, Role, ShardData, ShardEndpoints, ShardStatus,
-    ShardingCluster, ShardingClusterSpec, Topology, TopologyMetadata,
+    ColumnKey, Credentials, Gateway, Instance, LayoutDocument, Role, ShardData, ShardEndpoints,
+    ShardStatus, ShardingCluster, ShardingClusterSpec, Topology, TopologyMetadata,
 };
 use remora_discovery::{AgentOrders, Identity, LayoutOrder, Part, ReplicationOrder, Snapshot};
 
 use crate::accounts::{self, REPLICATION, SIDECAR};
 use crate::build;
-use crate::names::{InstanceId, SERVER_PORT};
+use crate::names::{InstanceId, MYSQL_PORT, SERVER_PORT};
 use crate::secrets::ClusterSecrets;
+use crate::shares::Shares;
 
 /// Whom a snapshot is for.
 #[derive(Clone, Debug, Eq, PartialEq)]
@@ -34,9 +35,11 @@ pub(super) fn snapshot(
     cluster: &ShardingCluster,
     secrets: &ClusterSecrets,
     recipient: &Recipient,
+    shares: Shares,
     domain: &str,
 ) -> Snapshot {
     let names = build::names(cluster);
+    let gateway = gateway(cluster, recipient, domain);
     let uid = cluster.metadata.uid.clone().unwrap_or_default();
     let epoch = cluster
         .status
@@ -109,6 +112,17 @@ pub(super) fn snapshot(
                 password: secrets.system.sidecar.clone(),
             }),
             keys: secrets.keys.iter().filter(gets_key).cloned().collect(),
+            client_ca: secrets.client_ca.clone(),
+            connection_share: Some(match recipient {
+                Recipient::Agent(_) => shares.gateway,
+                // Whoever may not go through a gateway takes turns with the others.
+                Recipient::Application(_) => {
+                    shares
+                        .application
+                        .unwrap_or(if gateway.is_some() { 0 } else { 1 })
+                }
+            }),
+            gateway,
         },
         backend_ca: Some(secrets.servers.ca.clone()),
         agent: match recipient {
@@ -117,6 +131,23 @@ pub(super) fn snapshot(
         },
     }
     .hashed()
+}
+
+/// The gateways that a sidecar may go through. They have all keys of encrypted columns: whoever was
+/// not given all of them would read there what is not meant for it.
+fn gateway(cluster: &ShardingCluster, recipient: &Recipient, domain: &str) -> Option<Gateway> {
+    let Recipient::Application(granted) = recipient else {
+        return None;
+    };
+    let mut keys = cluster.spec.encryption.iter().flat_map(|it| &it.keys);
+    if !keys.all(|key| granted.keys.contains(&key.name)) {
+        return None;
+    }
+    let names = build::names(cluster);
+    Some(Gateway {
+        host: format!("{}.{}.svc.{domain}", names.gateway(), names.namespace),
+        port: port(MYSQL_PORT),
+    })
 }
 
 /// The manifest without the names of users that are not the recipient's, and without who else
@@ -143,7 +174,11 @@ fn of_shard(cluster: &ShardingCluster, shard: u16) -> ShardStatus {
 }
 
 fn server_port() -> u16 {
-    SERVER_PORT.unsigned_abs().try_into().unwrap_or_default()
+    port(SERVER_PORT)
+}
+
+fn port(port: i32) -> u16 {
+    port.unsigned_abs().try_into().unwrap_or_default()
 }
 
 fn orders(
@@ -204,8 +239,59 @@ mod tests {
     use crate::fixtures::shop;
     use remora_discovery::GatewayCertificate;
 
+    const SHARES: Shares = Shares {
+        application: Some(9),
+        gateway: 40,
+    };
+    const CROWDED: Shares = Shares {
+        application: None,
+        gateway: 178,
+    };
+
+    /// What a recipient is told of connections and gateways.
+    fn told(cluster: &ShardingCluster, recipient: &Recipient, shares: Shares) -> (u32, bool) {
+        let told = snapshot(cluster, &secrets(), recipient, shares, "cluster.local");
+        let Topology {
+            connection_share,
+            gateway,
+            ..
+        } = told.topology;
+        (connection_share.unwrap(), gateway.is_some())
+    }
+
+    #[test]
+    fn an_application_has_its_share_or_goes_through_the_gateway() {
+        let application = Recipient::Application(Granted::default());
+        assert_eq!(told(&shop(), &application, SHARES), (9, true));
+        assert_eq!(told(&shop(), &application, CROWDED), (0, true));
+        let agent = Recipient::Agent(InstanceId::primary(1));
+        assert_eq!(told(&shop(), &agent, SHARES), (40, false));
+        let to = snapshot(&shop(), &secrets(), &application, CROWDED, "cluster.local");
+        let expected = Gateway {
+            host: "shop.default.svc.cluster.local".to_owned(),
+            port: 3306,
+        };
+        assert_eq!(to.topology.gateway, Some(expected));
+    }
+
+    #[test]
+    fn whoever_lacks_a_key_goes_through_no_gateway() {
+        let mut cluster = shop();
+        cluster.spec.encryption =
+            serde_saphyr::from_str("{keys: [{name: mobile, secretRef: {name: s}}]}").unwrap();
+        let with = |keys: &[&str]| {
+            Recipient::Application(Granted {
+                keys: keys.iter().map(|&key| key.to_owned()).collect(),
+                ..Granted::default()
+            })
+        };
+        assert_eq!(told(&cluster, &with(&[]), CROWDED), (1, false));
+        assert_eq!(told(&cluster, &with(&["mobile"]), CROWDED), (0, true));
+    }
+
     fn secrets() -> ClusterSecrets {
         ClusterSecrets {
+            client_ca: None,
             system: SystemPasswords {
                 sidecar: "s".to_owned(),
                 agent: "a".to_owned(),
@@ -238,7 +324,7 @@ mod tests {
             users: vec!["app".to_owned()],
             keys: vec!["card".to_owned()],
         });
-        let snapshot = snapshot(&shop(), &secrets(), &recipient, "cluster.local");
+        let snapshot = snapshot(&shop(), &secrets(), &recipient, SHARES, "cluster.local");
         let users: Vec<_> = snapshot
             .topology
             .users
@@ -265,6 +351,7 @@ mod tests {
             &shop(),
             &secrets(),
             &Recipient::Agent(InstanceId::primary(1)),
+            SHARES,
             "cluster.local",
         );
         assert_eq!(snapshot.topology.users.len(), 2);
@@ -302,7 +389,7 @@ mod tests {
 
     fn part(cluster: &ShardingCluster, ordinal: u8) -> Part {
         let recipient = Recipient::Agent(InstanceId { shard: 0, ordinal });
-        let snapshot = snapshot(cluster, &secrets(), &recipient, "cluster.local");
+        let snapshot = snapshot(cluster, &secrets(), &recipient, SHARES, "cluster.local");
         snapshot.agent.unwrap().replication.unwrap().part
     }
 
@@ -344,7 +431,7 @@ mod tests {
         };
         assert_eq!(part(&cluster, 1), replica);
         let recipient = Recipient::Application(Granted::default());
-        let told = snapshot(&cluster, &secrets(), &recipient, "cluster.local");
+        let told = snapshot(&cluster, &secrets(), &recipient, SHARES, "cluster.local");
         let instances = &told.topology.shards[0].instances;
         let told: Vec<_> = instances
             .iter()

@@ -58,6 +58,7 @@ impl Site {
             fake.client(),
             "cluster.local".to_owned(),
             Watched::holding(clusters, namespaces),
+            Crowds::counted(Names::new("default", "shop"), 3),
             reports.clone(),
             led,
             Arc::default(),

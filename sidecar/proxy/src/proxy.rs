@@ -10,15 +10,17 @@ use remora_crds::GeneratedKeyKind;
 use remora_planner::veil::Veiler;
 use remora_planner::{Needed, Planner};
 use remora_protocol::{CapabilityFlags, ErrPacket, Password, RsaKey, backend_wish};
-use tokio::sync::watch;
+use tokio::sync::{Semaphore, watch};
 
 use crate::atomic::Ledger;
 use crate::backend::{BackendError, Login};
 use crate::clients::Registry;
+use crate::frontend::{Backoff, WaitingRoom};
 use crate::instances::Servers;
 use crate::layout::{self, LayoutGuard};
 use crate::net::{ShownCertificate, TlsError};
 use crate::node::Node;
+use crate::packet_limit::PacketLimit;
 use crate::sequence::Sequences;
 use crate::session::HOME;
 use crate::snapshot::{LayoutKeeper, Snapshots};
@@ -30,6 +32,9 @@ use crate::world::{World, WorldError};
 const DEFAULT_VERSION: &str = "9.7.4";
 /// How long the first sessions wait for [`Proxy::first_look`].
 const FIRST_LOOK: Duration = Duration::from_secs(1);
+/// How many passwords MySQL is asked about at the same time. Each is a login there: whoever tries
+/// many names must not make the servers busy.
+const ASKED_ELSEWHERE: usize = 8;
 /// What cached plans may take.
 const PLAN_CACHE: u64 = 16 << 20;
 /// The same for how statements on protected columns are veiled.
@@ -39,9 +44,7 @@ const VEIL_CACHE: u64 = 4 << 20;
 pub struct Proxy {
     /// What the sidecar was told.
     pub snapshots: Arc<Snapshots>,
-    /// TLS towards clients.
-    pub client_tls: Arc<rustls::ServerConfig>,
-    /// What they are shown.
+    /// The certificate that clients are shown.
     pub shown: Arc<ShownCertificate>,
     /// Texts to plans, with a cache for all sessions.
     pub planner: Planner,
@@ -56,6 +59,8 @@ pub struct Proxy {
     worlds: watch::Sender<()>,
     system: System,
     guard: LayoutGuard,
+    /// How large packets may be.
+    pub(crate) packets: PacketLimit,
     sequences: Sequences,
     ledger: Ledger,
     node: Node,
@@ -63,6 +68,12 @@ pub struct Proxy {
     version: OnceLock<String>,
     connections: AtomicU32,
     clients: Arc<Registry>,
+    /// Clients that are logging in.
+    pub(crate) waiting_room: Arc<WaitingRoom>,
+    /// Logins that failed.
+    pub(crate) backoff: Backoff,
+    /// Passwords that MySQL is asked about.
+    elsewhere: Semaphore,
     /// Since when there is a snapshot.
     started: Instant,
     /// The first layout was compared with the rows, or that was tried.
@@ -99,11 +110,11 @@ impl Proxy {
     pub fn new(snapshots: Arc<Snapshots>, metrics: Arc<Metrics>) -> Result<Self, ProxyError> {
         let servers = Servers::default();
         let none = BTreeMap::new();
-        let world = World::new(snapshots.load(), none, &servers, metrics.clone())?;
-        snapshots.adopted(&world.snapshot.backend_tls);
         let shown = ShownCertificate::self_made()?;
+        let world = World::new(snapshots.load(), none, &servers, metrics.clone(), &shown)?;
+        snapshots.adopted(&world.snapshot.backend_tls);
+        metrics.pools.has_share(world.snapshot.connections.share);
         Ok(Self {
-            client_tls: shown.server_config()?,
             shown,
             planner: Planner::new(PLAN_CACHE),
             veiler: Veiler::new(VEIL_CACHE),
@@ -113,6 +124,7 @@ impl Proxy {
             worlds: watch::Sender::new(()),
             system: System::default(),
             guard: LayoutGuard::default(),
+            packets: PacketLimit::default(),
             sequences: Sequences::default(),
             ledger: Ledger::default(),
             node: Node::default(),
@@ -120,6 +132,9 @@ impl Proxy {
             version: OnceLock::new(),
             connections: AtomicU32::new(0),
             clients: Arc::default(),
+            waiting_room: Arc::default(),
+            backoff: Backoff::default(),
+            elsewhere: Semaphore::new(ASKED_ELSEWHERE),
             started: Instant::now(),
             looked: watch::Sender::new(false),
             other_layout: AtomicBool::new(false),
@@ -136,6 +151,11 @@ impl Proxy {
     /// The clients that are logged in.
     pub(crate) fn clients(&self) -> &Arc<Registry> {
         &self.clients
+    }
+
+    /// How many connections of a user there may be.
+    pub(crate) fn limit_of(&self, user: &[u8]) -> Option<u32> {
+        self.snapshots.load().user(user)?.max_connections
     }
 
     /// The sidecar's own connections.
@@ -171,6 +191,8 @@ impl Proxy {
                 member.server.pool().clear();
             }
         }
+        let share = world.snapshot.connections.share;
+        self.metrics.pools.has_share(share);
         self.snapshots.adopted(&world.snapshot.backend_tls);
         self.world.store(Arc::new(world));
         self.worlds.send_replace(());
@@ -258,6 +280,10 @@ impl Proxy {
 
     /// Asks MySQL whether it knows this account, which the snapshot does not name.
     pub async fn verify_elsewhere(&self, user: &[u8], password: Password) -> bool {
+        // It is never closed.
+        let Ok(_permit) = self.elsewhere.acquire().await else {
+            return false;
+        };
         let world = self.world();
         for shard in 0..world.snapshot.shards.len() {
             let login = Login {
@@ -267,8 +293,9 @@ impl Proxy {
                 capabilities: backend_wish(CapabilityFlags::empty()),
                 collation: 255,
                 attributes: Vec::new(),
+                packet_limit: self.packets.bytes(),
             };
-            match world.connect(shard, login).await {
+            match world.connect_in_turn(shard, login).await {
                 Ok(backend) => {
                     backend.quit().await;
                     return true;
@@ -287,11 +314,23 @@ impl Proxy {
     /// # Errors
     /// If it is another one, or the shard cannot be asked.
     pub(crate) async fn admit(&self, world: &World, shard: usize) -> Result<(), BackendError> {
-        let admitted = self.guard.admit(&self.system, world, shard).await;
+        let admitted = self
+            .guard
+            .admit(&self.system, world, shard, &self.packets)
+            .await;
         if let Err(BackendError::Server { .. }) = admitted {
             self.other_layout.store(true, Ordering::Relaxed);
         }
         admitted
+    }
+
+    /// Learns how large packets may be, if no server was asked yet.
+    pub(crate) async fn learn_packets(&self) {
+        if !self.packets.is_known() {
+            let world = self.world();
+            // If the first shard is down or refused, sessions hear it when they come to it.
+            drop(self.admit(&world, HOME).await);
+        }
     }
 
     /// Loads the catalog anew, after DDL. A failure is logged: statements then meet tables

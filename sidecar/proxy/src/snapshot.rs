@@ -8,7 +8,8 @@ use std::sync::Arc;
 use arc_swap::ArcSwap;
 use remora_cipher::{KeyMaterial, KeyRing};
 use remora_crds::{
-    ColumnKey, Credentials, Instance, Role, ShardEndpoints, ShardingClusterSpec, Topology,
+    ColumnKey, Credentials, Gateway, Instance, Role, ShardEndpoints, ShardingClusterSpec, Topology,
+    User,
 };
 use remora_discovery::{Fingerprint, fingerprints};
 use secrecy::{ExposeSecret, SecretString};
@@ -37,6 +38,32 @@ pub struct Snapshot {
     pub backend_tls: BackendTls,
     /// The keys of encrypted columns that this sidecar was given.
     pub keys: Arc<KeyRing>,
+    /// The certificate authorities by which clients' certificates are verified (PEM).
+    pub client_ca: Option<Arc<str>>,
+    /// How many connections the sidecar may have.
+    pub connections: Connections,
+}
+
+/// A sidecar with a smaller share of connections cannot share them among its clients in a useful
+/// way: one transaction, and everybody else waits.
+const LEAST_SHARE: u32 = 2;
+
+/// The sidecar's part of the connections that all sidecars have, and what it does where that is too
+/// little.
+#[derive(Clone, Debug, Default, Eq, PartialEq)]
+pub struct Connections {
+    /// How many to each server; `None`: nobody says.
+    pub share: Option<u32>,
+    /// Whom clients are served through where that is too little.
+    pub gateway: Option<Gateway>,
+}
+
+impl Connections {
+    /// Whether there are too few for every sidecar to have some.
+    #[must_use]
+    pub fn are_short(&self) -> bool {
+        self.share.is_some_and(|share| share < LEAST_SHARE)
+    }
 }
 
 /// An account of MySQL.
@@ -129,6 +156,10 @@ impl Snapshot {
             });
         }
         let keys = Arc::new(key_ring(&topology.keys)?);
+        let connections = Connections {
+            share: topology.connection_share,
+            gateway: topology.gateway,
+        };
         let first = topology.users.first().cloned();
         let keeper = match topology.system {
             Some(_) => LayoutKeeper::SystemAccount,
@@ -155,7 +186,18 @@ impl Snapshot {
             keeper,
             backend_tls,
             keys,
+            client_ca: topology.client_ca.map(Arc::from),
+            connections,
         })
+    }
+
+    /// What the manifest says of a user.
+    #[must_use]
+    pub fn user(&self, name: &[u8]) -> Option<&User> {
+        self.spec
+            .users
+            .iter()
+            .find(|user| user.name.as_bytes() == name)
     }
 
     /// The server of `shard` that takes writes, if it has one.

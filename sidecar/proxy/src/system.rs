@@ -7,6 +7,7 @@ use secrecy::ExposeSecret;
 use tokio::sync::Mutex;
 
 use crate::backend::{Backend, BackendError, Ended, Login, Row};
+use crate::instances::Fleet;
 use crate::world::World;
 
 /// Connections of the system account.
@@ -81,14 +82,17 @@ impl System {
         world: &World,
         shard: usize,
     ) -> Result<Backend, BackendError> {
-        world.connect(shard, login(world)).await
+        world.connect_in_turn(shard, login(world)).await
     }
 
     async fn put_back(&self, world: &World, backend: Backend) {
         let shard = backend.shard();
-        let Some(server) = world.snapshot.primary(shard).cloned() else {
-            return;
+        let primary = world.fleets.get(shard).and_then(Fleet::primary);
+        let Some(primary) = primary.filter(|primary| !primary.server.pool().takes_turns()) else {
+            // Other sidecars wait for connections.
+            return backend.quit().await;
         };
+        let server = primary.instance.clone();
         let mut connections = self.connections.lock().await;
         if connections.len() <= shard {
             connections.resize_with(shard + 1, || None);
@@ -110,6 +114,8 @@ pub(crate) fn login(world: &World) -> Login {
         ),
         collation: UTF8MB4,
         attributes: vec![(b"program_name".to_vec(), b"remora-sidecar".to_vec())],
+        // What is sent here is small.
+        packet_limit: usize::MAX,
     }
 }
 

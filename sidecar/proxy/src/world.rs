@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
+use std::time::Instant;
 
 use remora_crds::Role;
 use remora_planner::CatalogError;
@@ -10,8 +11,8 @@ use crate::backend::{Backend, BackendConnector, BackendError, Login};
 use crate::catalog::Catalogs;
 use crate::instances::{Fleet, Member, Policy, Server, Servers};
 use crate::names::Names;
-use crate::net::TlsError;
-use crate::pool::Seat;
+use crate::net::{ShownCertificate, TlsError};
+use crate::pool::{Seat, is_full};
 use crate::snapshot::Snapshot;
 use crate::telemetry::Metrics;
 
@@ -29,6 +30,8 @@ pub struct World {
     pub(crate) fleets: Vec<Fleet>,
     /// How replicas are read from; `None` where they are not.
     pub(crate) reads: Option<Policy>,
+    /// TLS towards clients.
+    pub(crate) client_tls: Arc<rustls::ServerConfig>,
     connector: BackendConnector,
     metrics: Arc<Metrics>,
 }
@@ -36,7 +39,7 @@ pub struct World {
 /// Why a snapshot cannot be served.
 #[derive(Debug, thiserror::Error)]
 pub enum WorldError {
-    /// The certificate authorities of the backends.
+    /// The certificate authorities of the backends, or of clients.
     #[error(transparent)]
     Tls(#[from] TlsError),
     /// The tables.
@@ -54,6 +57,7 @@ impl World {
         closed: BTreeMap<String, String>,
         servers: &Servers,
         metrics: Arc<Metrics>,
+        shown: &Arc<ShownCertificate>,
     ) -> Result<Self, WorldError> {
         let names = Names::new(&snapshot.spec);
         let catalogs = Catalogs::empty(&snapshot.spec, &closed)?;
@@ -69,10 +73,11 @@ impl World {
         Ok(Self {
             fleets,
             reads,
-            snapshot,
             names,
             catalogs,
             closed,
+            client_tls: shown.server_config(snapshot.client_ca.as_deref())?,
+            snapshot,
             connector,
             metrics,
         })
@@ -89,7 +94,34 @@ impl World {
         self.connect_counted(primary, login).await
     }
 
-    /// Opens a connection to a server, which takes a seat among those of its pool.
+    /// The same, which waits while the server has no room for another connection: for as long as
+    /// sessions do.
+    ///
+    /// # Errors
+    /// As [`connect`](Self::connect).
+    pub(crate) async fn connect_in_turn(
+        &self,
+        shard: usize,
+        login: Login,
+    ) -> Result<Backend, BackendError> {
+        let Some(primary) = self.fleets.get(shard).and_then(Fleet::primary) else {
+            return Err(BackendError::no_primary(shard));
+        };
+        let pool = primary.server.pool();
+        let deadline = Instant::now() + pool.bounds().queue;
+        loop {
+            match self.connect_counted(primary, login.clone()).await {
+                Err(error) if is_full(&error) && Instant::now() < deadline => {
+                    tokio::time::sleep(pool.was_full()).await;
+                    pool.try_again(false);
+                }
+                connected => return connected,
+            }
+        }
+    }
+
+    /// Opens a connection to a server, which takes a seat among those of its pool: `seat`, which
+    /// stays there if none comes about.
     ///
     /// # Errors
     /// If it cannot be reached or refuses the login.
@@ -97,10 +129,12 @@ impl World {
         &self,
         member: &Member,
         login: Login,
-        seat: Seat,
+        seat: &mut Option<Seat>,
     ) -> Result<Backend, BackendError> {
         let mut backend = self.connect_counted(member, login).await?;
-        backend.seat(seat);
+        if let Some(seat) = seat.take() {
+            backend.seat(seat);
+        }
         Ok(backend)
     }
 
@@ -120,7 +154,12 @@ impl World {
                 Ok(backend)
             }
             // A server that refuses someone is there.
-            Err(error @ BackendError::Server { .. }) => Err(error),
+            Err(error @ BackendError::Server { .. }) => {
+                if is_full(&error) {
+                    self.metrics.pools.was_full();
+                }
+                Err(error)
+            }
             Err(error) => {
                 if of_primary {
                     self.metrics.backend_failed(shard, error.to_string());

@@ -38,7 +38,8 @@ pub(crate) fn show(reading: &Reading<'_>, pins: &mut Pins) -> Result<Found, Refu
         | ShowKind::CountErrors
         | ShowKind::ProcessList
         | ShowKind::RemoraShards
-        | ShowKind::RemoraInstances => Ok(Found::plain(Work::Utility)),
+        | ShowKind::RemoraInstances
+        | ShowKind::RemoraConnections => Ok(Found::plain(Work::Utility)),
         ShowKind::Columns | ShowKind::Indexes | ShowKind::CreateTable => table(reading, &show),
         ShowKind::Databases => Ok(databases(reading, &show)),
         ShowKind::Tables if physical && of_manifest => Ok(tables(reading, &show)),

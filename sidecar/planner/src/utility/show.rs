@@ -58,6 +58,8 @@ pub enum ShowKind {
     RemoraShards,
     /// REMORA INSTANCES.
     RemoraInstances,
+    /// SHOW REMORA CONNECTIONS.
+    RemoraConnections,
 }
 
 /// The condition on what is shown.
@@ -150,6 +152,8 @@ fn remora(cursor: &mut Cursor<'_>) -> Result<ShowKind, Unparsed> {
         Ok(ShowKind::RemoraShards)
     } else if cursor.word("INSTANCES") {
         Ok(ShowKind::RemoraInstances)
+    } else if cursor.word("CONNECTIONS") {
+        Ok(ShowKind::RemoraConnections)
     } else {
         Err(Unparsed)
     }

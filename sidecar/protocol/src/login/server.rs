@@ -5,13 +5,14 @@ use std::sync::Arc;
 use bytes::BytesMut;
 use zeroize::Zeroizing;
 
-use super::server_error::{access_denied, old_client};
+use super::server_error::{access_denied, no_such_level, old_client};
 use crate::ErrPacket;
 use crate::auth::{
     AuthSwitch, Exchange, PLUGIN, Password, Plugin, Progress, RsaKey, is_right_native, new_nonce,
 };
 use crate::capability::{CapabilityFlags, StatusFlags};
 use crate::command::ChangeUser;
+use crate::compress::Compression;
 use crate::error::{ProtocolError, Result};
 use crate::frame::PacketCodec;
 use crate::greeting::{Greeting, HandshakeResponse, NONCE, SslRequest};
@@ -90,6 +91,10 @@ pub struct ClientIdentity {
     pub max_packet: u32,
     /// What the client says about itself.
     pub attributes: Vec<(Vec<u8>, Vec<u8>)>,
+    /// The greeting's nonce, by which clients from before plugins prove themselves again.
+    pub(super) nonce: [u8; NONCE],
+    /// How the connection is compressed once the client is in.
+    pub compression: Option<Compression>,
 }
 
 #[derive(Debug)]
@@ -148,7 +153,9 @@ impl ServerLogin {
         options
             .capabilities
             .set(CapabilityFlags::CLIENT_SSL, options.tls);
+        let (nonce, secure) = (new_nonce(), options.secure_transport);
         let client = ClientIdentity {
+            nonce,
             user: Vec::new(),
             password: Password::default(),
             database: None,
@@ -156,8 +163,8 @@ impl ServerLogin {
             collation: 0,
             max_packet: 0,
             attributes: Vec::new(),
+            compression: None,
         };
-        let (nonce, secure) = (new_nonce(), options.secure_transport);
         let exchange = Exchange::new(nonce, secure, options.rsa.clone());
         Self {
             options,
@@ -187,13 +194,11 @@ impl ServerLogin {
     /// transport is secure is `options.secure_transport`, which TLS makes true.
     ///
     /// The client scrambled with the nonce of its greeting; it is always asked
-    /// anew, with a nonce of its own, as MySQL does.
+    /// anew, with a nonce of its own, as MySQL does, unless it is too old for that.
     pub fn change_user(
         options: ServerOptions,
         before: &ClientIdentity,
         change: &ChangeUser<'_>,
-        codec: &mut PacketCodec,
-        out: &mut BytesMut,
     ) -> Result<(Self, ServerStep)> {
         let mut login = Self::new(options);
         login.client = ClientIdentity {
@@ -204,12 +209,17 @@ impl ServerLogin {
             collation: change.collation.unwrap_or(before.collation),
             max_packet: before.max_packet,
             attributes: change.attributes.owned()?,
+            nonce: before.nonce,
+            // It stays as it is.
+            compression: None,
         };
         let can_switch = before
             .capabilities
             .contains(CapabilityFlags::CLIENT_PLUGIN_AUTH);
         if !can_switch {
-            let step = login.deny(&old_client(), codec, out);
+            login.nonce = before.nonce;
+            let native = Some(Plugin::Native.name());
+            let step = login.answered(native, change.auth, Asked::OldGreeting);
             return Ok((login, step));
         }
         let step = login.answered(change.plugin, b"", Asked::Nothing);
@@ -263,15 +273,23 @@ impl ServerLogin {
             return Ok(ServerStep::StartTls);
         }
         let response = HandshakeResponse::decode(payload)?;
+        let capabilities = response.capabilities & self.options.capabilities;
         self.client = ClientIdentity {
             user: response.user.to_vec(),
             password: Password::default(),
             database: response.database.map(<[u8]>::to_vec),
-            capabilities: response.capabilities & self.options.capabilities,
+            capabilities,
             collation: u16::from(response.collation),
             max_packet: response.max_packet,
             attributes: response.attributes.owned()?,
+            nonce: self.client.nonce,
+            compression: Compression::agreed(capabilities, response.zstd_level),
         };
+        if let Some(Compression::Zstd { level }) = self.client.compression
+            && !(1..=22).contains(&level)
+        {
+            return Ok(self.deny(&no_such_level(), codec, out));
+        }
         self.exchange = Exchange::new(self.nonce, self.secure, self.options.rsa.clone());
         match response.plugin {
             Some(plugin) => Ok(self.answered(Some(plugin), response.auth, Asked::Greeting)),
@@ -339,9 +357,13 @@ impl ServerLogin {
             ));
         };
         let is_empty = Exchange::is_empty(&answer.bytes);
-        if let (Credential::Optional(password), true, true) =
-            (&credential, is_empty, answer.asked != Asked::Nothing)
-        {
+        // Nothing from one who was greeted by another plugin than its own says nothing yet.
+        let is_answer = match answer.asked {
+            Asked::Greeting => answer.plugin == Some(Plugin::Sha2),
+            Asked::OldGreeting | Asked::Switch => true,
+            Asked::Nothing => false,
+        };
+        if let (Credential::Optional(password), true, true) = (&credential, is_empty, is_answer) {
             self.client.password = password.clone();
             return Ok(self.progressed(Progress::Right, codec, out));
         }

@@ -14,6 +14,7 @@ use super::freshness::{Freshness, Notes};
 use super::gtid::GtidSet;
 use super::server::{Health, Server};
 use crate::backend::{Backend, BackendError, Table};
+use crate::pool::is_full;
 use crate::proxy::Proxy;
 use crate::system::login;
 use crate::world::World;
@@ -154,6 +155,8 @@ async fn look(
             server.succeeded();
             server.learn(Health::Refused, None, &reason);
         }
+        // It is there; how it is stays as it was known.
+        Err(Trouble::Full) => server.succeeded(),
         Err(Trouble::Silent(reason)) => {
             server.failed(&reason);
             server.learn(Health::Down, None, &reason);
@@ -169,6 +172,8 @@ async fn look(
 enum Trouble {
     /// It is there, but not for the system account.
     Refused(String),
+    /// It has no room for the monitor's connection.
+    Full,
     /// It is not there, or does not answer in time.
     Silent(String),
 }
@@ -176,6 +181,7 @@ enum Trouble {
 impl From<BackendError> for Trouble {
     fn from(error: BackendError) -> Self {
         match error {
+            full if is_full(&full) => Self::Full,
             BackendError::Server { .. } => Self::Refused(error.to_string()),
             other => Self::Silent(other.to_string()),
         }

@@ -41,7 +41,7 @@ impl Servers {
         let standard = Resilience::default();
         let resilience = snapshot.spec.resilience.as_ref().unwrap_or(&standard);
         let limits = limits(resilience);
-        let bounds = Bounds::of(&snapshot.spec.sidecar);
+        let bounds = Bounds::of(&snapshot.spec.sidecar, &snapshot.connections);
         lock(&self.budget).limit(budget_limits(&resilience.retry_budget));
         let mut known = lock(&self.known);
         let fleets = snapshot

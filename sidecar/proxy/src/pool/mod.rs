@@ -7,6 +7,8 @@
 //! they are idle. What has state of its session on it is not given back (see
 //! `session::giving`).
 //!
+//! Where a server has fewer connections than sidecars want, they take turns (`shortage.rs`).
+//!
 //! Three types keep connections from being mixed up. A [`Seat`] is the right to have one
 //! connection, and is part of the connection. [`Rested`] is a connection that is in a known state
 //! and holds nothing of a session's; nothing else can be given back. A [`Want`] says what the taker
@@ -18,6 +20,7 @@ mod identity;
 mod queue;
 mod rested;
 mod seats;
+mod shortage;
 mod tend;
 
 pub(crate) use full::is_full;

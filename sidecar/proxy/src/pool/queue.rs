@@ -1,9 +1,9 @@
 //! The pool of one server, and waiting for it.
 
 use std::collections::HashMap;
-use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use tokio::sync::oneshot;
 
@@ -13,8 +13,8 @@ use super::rested::Rested;
 use super::seats::{Bounds, Gave, Granted, Seat, Seats, Took, Waiter};
 use crate::backend::Login;
 
-/// How many wait for connections of any pool: the one number that sessions look at after each
-/// statement.
+/// How many wait for connections of any pool, with one more for each pool whose connections others'
+/// sidecars may wait for: the one number that sessions look at after each statement.
 #[derive(Debug, Default)]
 pub(crate) struct Pressure(AtomicUsize);
 
@@ -34,6 +34,8 @@ pub(crate) struct Pool {
     /// How many wait.
     waiting: AtomicUsize,
     pressure: Arc<Pressure>,
+    /// Other sidecars may wait for connections to this server.
+    takes_turns: AtomicBool,
     numbers: AtomicU64,
     /// How the last session logged in, for connections that nobody asked for yet.
     latest: Mutex<Option<Login>>,
@@ -55,6 +57,7 @@ impl Pool {
             holders: Mutex::default(),
             waiting: AtomicUsize::new(0),
             pressure,
+            takes_turns: AtomicBool::new(false),
             numbers: AtomicU64::new(0),
             latest: Mutex::default(),
         })
@@ -63,7 +66,8 @@ impl Pool {
     /// One for tests of what surrounds it.
     #[cfg(test)]
     pub(crate) fn of_test() -> Arc<Self> {
-        let bounds = Bounds::of(&remora_crds::Sidecar::default());
+        let connections = crate::snapshot::Connections::default();
+        let bounds = Bounds::of(&remora_crds::Sidecar::default(), &connections);
         Self::new(bounds, Arc::default())
     }
 
@@ -73,6 +77,8 @@ impl Pool {
         {
             let mut seats = locked(&self.seats);
             seats.bounds = bounds;
+            seats.shortage.told(bounds.takes_turns);
+            self.take_turns(seats.shortage.is_felt(Instant::now()));
             admitted.extend(std::iter::from_fn(|| seats.next()));
         }
         for waiter in admitted {
@@ -85,9 +91,60 @@ impl Pool {
         locked(&self.seats).bounds
     }
 
-    /// Whether anybody waits.
+    /// Whether anybody waits, here or in another sidecar.
     pub(crate) fn is_wanted(&self) -> bool {
-        self.waiting.load(Ordering::SeqCst) > 0
+        self.waiting.load(Ordering::SeqCst) > 0 || self.takes_turns()
+    }
+
+    /// Whether connections are given back after each command, since other sidecars may wait.
+    pub(crate) fn takes_turns(&self) -> bool {
+        self.takes_turns.load(Ordering::SeqCst)
+    }
+
+    fn take_turns(&self, yes: bool) {
+        match (self.takes_turns.swap(yes, Ordering::SeqCst), yes) {
+            (false, true) => self.pressure.0.fetch_add(1, Ordering::SeqCst),
+            (true, false) => self.pressure.0.fetch_sub(1, Ordering::SeqCst),
+            _ => 0,
+        };
+    }
+
+    /// The server refused a login for lack of room: until somebody tries again, nobody opens a
+    /// connection. Answers after which time to do so.
+    pub(crate) fn was_full(&self) -> Duration {
+        let pause = {
+            let mut seats = locked(&self.seats);
+            seats.shortage.was_full(Instant::now(), rand::random())
+        };
+        self.take_turns(true);
+        pause
+    }
+
+    /// Lets connections be opened again, after the server had room or to see whether it has.
+    pub(crate) fn try_again(self: &Arc<Self>, had_room: bool) {
+        let next = {
+            let mut seats = locked(&self.seats);
+            if had_room {
+                seats.shortage.had_room();
+            } else {
+                seats.shortage.try_again();
+            }
+            // One is enough: if it gets in, it lets the next one try.
+            had_room.then(|| seats.next()).flatten()
+        };
+        if let Some(waiter) = next {
+            self.seat(waiter);
+        }
+    }
+
+    /// How many connections there are, how many of them rest, and how many sessions wait.
+    pub(crate) fn counts(&self) -> (usize, usize, usize) {
+        let seats = locked(&self.seats);
+        (
+            seats.open,
+            seats.resting(),
+            self.waiting.load(Ordering::SeqCst),
+        )
     }
 
     /// Waits for a connection or the right to open one, until `deadline`; `None`: in vain.
@@ -186,13 +243,20 @@ impl Pool {
     }
 
     /// Closes what is not to be kept, and asks sessions for what they have not used for long.
-    pub(super) fn tidy(&self, tick: u32) {
-        let (expired, bounds, excess) = {
+    pub(super) fn tidy(self: &Arc<Self>, tick: u32) {
+        let (expired, bounds, excess, next) = {
+            let now = Instant::now();
             let mut seats = locked(&self.seats);
-            let expired = seats.expire(Instant::now());
-            let excess = seats.open > seats.bounds.most;
-            (expired, seats.bounds, excess)
+            let expired = seats.expire(now);
+            let excess = seats.open > seats.bounds.most || seats.shortage.is_felt(now);
+            self.take_turns(seats.shortage.is_felt(now));
+            // Whoever was to try again may have gone away.
+            seats.shortage.try_again();
+            (expired, seats.bounds, excess, seats.next())
         };
+        if let Some(waiter) = next {
+            self.seat(waiter);
+        }
         expired.into_iter().for_each(close);
         for (holder, since) in locked(&self.holders).values() {
             if excess || holder.idle_for(tick) >= bounds.idle.as_secs() {
@@ -202,6 +266,12 @@ impl Pool {
                 holder.demand();
             }
         }
+    }
+
+    /// Closes what has rested long enough while other sidecars may wait.
+    pub(super) fn pass_on(&self) {
+        let expired = locked(&self.seats).expire(Instant::now());
+        expired.into_iter().for_each(close);
     }
 
     /// Closes all that rest.
@@ -216,6 +286,12 @@ impl Pool {
         locked(&self.seats)
             .warm()
             .then(|| (Seat::new(Arc::clone(self)), login))
+    }
+}
+
+impl Drop for Pool {
+    fn drop(&mut self) {
+        self.take_turns(false);
     }
 }
 

@@ -10,6 +10,8 @@ use tokio::sync::oneshot;
 use super::identity::{Fit, Want};
 use super::queue::Pool;
 use super::rested::Kept;
+use super::shortage::Shortage;
+use crate::snapshot::Connections;
 
 /// What a pool keeps to.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
@@ -24,18 +26,22 @@ pub(crate) struct Bounds {
     pub(crate) idle: Duration,
     /// How old one may be that changes hands.
     pub(crate) lifetime: Duration,
+    /// Whether there are too few for all sidecars at once.
+    pub(crate) takes_turns: bool,
 }
 
 impl Bounds {
-    /// What the manifest says.
-    pub(crate) fn of(sidecar: &Sidecar) -> Self {
+    /// What the manifest says, within the sidecar's share.
+    pub(crate) fn of(sidecar: &Sidecar, connections: &Connections) -> Self {
         let pool = &sidecar.pool;
+        let share = connections.share.unwrap_or(u32::MAX).max(1);
         Self {
-            most: sidecar.backend_connections as usize,
+            most: sidecar.backend_connections.min(share) as usize,
             warm: pool.warm_connections as usize,
             queue: pool.queue_timeout.into(),
             idle: pool.idle_timeout.into(),
             lifetime: pool.max_lifetime.into(),
+            takes_turns: connections.are_short(),
         }
     }
 }
@@ -112,6 +118,7 @@ pub(super) struct Seats<C> {
     /// Those that rest; the one used last is at the end.
     idle: Vec<C>,
     queue: VecDeque<Waiter<C>>,
+    pub(super) shortage: Shortage,
 }
 
 /// Whoever waited so long for a connection of its own kind is first, whatever that costs: a
@@ -125,7 +132,13 @@ impl<C: Kept> Seats<C> {
             open: 0,
             idle: Vec::new(),
             queue: VecDeque::new(),
+            shortage: Shortage::default(),
         }
+    }
+
+    /// Whether one more connection may be opened.
+    fn has_room(&self) -> bool {
+        self.open < self.bounds.most && self.shortage.admits()
     }
 
     /// Somebody comes. `ahead`: it holds connections that others wait for, and passes the queue.
@@ -136,7 +149,7 @@ impl<C: Kept> Seats<C> {
         if let Some(kept) = self.fitting(want, now) {
             return Took::Kept(kept);
         }
-        if self.open < self.bounds.most {
+        if self.has_room() {
             self.open += 1;
             return Took::Opens;
         }
@@ -147,7 +160,7 @@ impl<C: Kept> Seats<C> {
     /// The best of those that rest; among equals the one that was used last, whose server has it
     /// in its caches.
     fn fitting(&mut self, want: &Want, now: Instant) -> Option<C> {
-        let lifetime = self.bounds.lifetime;
+        let lifetime = self.shortage.tighten(self.bounds, now).lifetime;
         let young = |kept: &C| now.saturating_duration_since(kept.opened()) < lifetime;
         let candidates = self.idle.iter().enumerate().rev();
         let (at, fit) = candidates
@@ -176,7 +189,8 @@ impl<C: Kept> Seats<C> {
     /// A connection is given back.
     pub(super) fn give(&mut self, kept: C, now: Instant) -> Gave<C> {
         let age = now.saturating_duration_since(kept.opened());
-        if self.open > self.bounds.most || age >= self.bounds.lifetime {
+        let lifetime = self.shortage.tighten(self.bounds, now).lifetime;
+        if self.open > self.bounds.most || age >= lifetime {
             return Gave::Close(kept);
         }
         self.queue.retain(|waiter| !waiter.grant.is_closed());
@@ -206,7 +220,7 @@ impl<C: Kept> Seats<C> {
     /// Who may open a connection now.
     pub(super) fn next(&mut self) -> Option<Waiter<C>> {
         self.queue.retain(|waiter| !waiter.grant.is_closed());
-        if self.open >= self.bounds.most {
+        if !self.has_room() {
             return None;
         }
         let waiter = self.queue.pop_front()?;
@@ -222,7 +236,7 @@ impl<C: Kept> Seats<C> {
             idle,
             lifetime,
             ..
-        } = self.bounds;
+        } = self.shortage.tighten(self.bounds, now);
         let mut spare = self.open.saturating_sub(warm);
         let mut excess = self.open.saturating_sub(most);
         let mut expired = Vec::new();
@@ -240,6 +254,11 @@ impl<C: Kept> Seats<C> {
         expired
     }
 
+    /// How many rest.
+    pub(super) fn resting(&self) -> usize {
+        self.idle.len()
+    }
+
     /// Takes out all that rest.
     pub(super) fn clear(&mut self) -> Vec<C> {
         std::mem::take(&mut self.idle)
@@ -247,7 +266,8 @@ impl<C: Kept> Seats<C> {
 
     /// Counts one more, if fewer are open than are to be kept.
     pub(super) fn warm(&mut self) -> bool {
-        let lacks = self.open < self.bounds.warm.min(self.bounds.most) && self.queue.is_empty();
+        let bounds = self.shortage.tighten(self.bounds, Instant::now());
+        let lacks = self.open < bounds.warm && self.has_room() && self.queue.is_empty();
         self.open += usize::from(lacks);
         lacks
     }
@@ -300,6 +320,7 @@ mod tests {
                 queue: Duration::from_secs(1),
                 idle: Duration::from_secs(10),
                 lifetime: Duration::from_secs(60),
+                takes_turns: false,
             };
             let seats = Seats::new(bounds);
             Self {
@@ -473,5 +494,55 @@ mod tests {
             Gave::Close(_)
         ));
         assert!(bench.seats.vacate().is_none());
+    }
+
+    #[test]
+    fn the_share_bounds_what_the_manifest_allows() {
+        let most = |share| {
+            let connections = Connections {
+                share,
+                gateway: None,
+            };
+            let bounds = Bounds::of(&Sidecar::default(), &connections);
+            (bounds.most, bounds.takes_turns)
+        };
+        assert_eq!(most(None), (100, false));
+        assert_eq!(most(Some(500)), (100, false));
+        assert_eq!(most(Some(2)), (2, false));
+        assert_eq!(most(Some(1)), (1, true));
+        assert_eq!(most(Some(0)), (1, true));
+    }
+
+    #[test]
+    fn while_a_server_is_full_all_wait_but_for_those_who_fit() {
+        let mut bench = Bench::new(9);
+        assert!(bench.opens("a") && bench.opens("a"));
+        bench.seats.shortage.was_full(bench.start, 0.5);
+        // The login that was refused.
+        assert!(bench.seats.vacate().is_none());
+        let _waits = bench.waits("a", 0, false);
+        assert_eq!(bench.serves(bench.fake("a", 0), 1), Some(1));
+        let _waits = bench.waits("a", 1, false);
+        assert!(bench.seats.next().is_none());
+        bench.seats.shortage.try_again();
+        assert_eq!(bench.seats.next().unwrap().number, 2);
+    }
+
+    #[test]
+    fn a_connection_whose_turn_is_over_is_closed_whoever_waits_here() {
+        let mut bench = Bench::new(2);
+        assert!(bench.opens("a") && bench.opens("a"));
+        bench.seats.shortage.told(true);
+        let _waits = bench.waits("a", 0, false);
+        let young = bench.fake("a", 0);
+        assert!(matches!(
+            bench.seats.give(young, bench.at(199)),
+            Gave::Handed(..)
+        ));
+        let old = bench.fake("a", 0);
+        assert!(matches!(
+            bench.seats.give(old, bench.at(200)),
+            Gave::Close(_)
+        ));
     }
 }

@@ -25,7 +25,11 @@ impl Session {
             .command(CommandKind::from(&command), payload.len());
         match command {
             Command::Quit => return Ok(false),
-            Command::Query(sql) => self.query(sql).await?,
+            Command::Query(text) => self.query(text, &[]).await?,
+            Command::QueryWith(query) => {
+                let attributes = query.attributes.decode()?;
+                self.query(query.text, &attributes).await?;
+            }
             Command::StmtExecute(execute) => self.execute(&execute).await?,
             Command::StmtPrepare(sql) => self.prepare(sql).await?,
             Command::StmtSendLongData {
@@ -33,17 +37,23 @@ impl Session {
                 param,
                 data,
             } => {
-                let others = self.state.held();
-                self.prepared.long_data(statement, param, data, others);
+                let room = (self.state.held(), self.proxy.packets.bytes());
+                self.prepared.long_data(statement, param, data, room);
             }
-            Command::StmtClose(statement) => self.prepared.close(statement),
+            Command::StmtClose(statement) => {
+                if let Ok(cursor) = self.prepared.take_cursor(statement) {
+                    self.close_cursor(cursor)?;
+                }
+                self.prepared.close(statement);
+            }
             Command::StmtReset(statement) => {
+                if let Ok(cursor) = self.prepared.take_cursor(statement) {
+                    self.close_cursor(cursor)?;
+                }
                 self.prepared.reset(statement)?;
                 self.put_ok(false);
             }
-            Command::StmtFetch { statement, .. } => {
-                return Err(self.prepared.no_cursor(statement).into());
-            }
+            Command::StmtFetch { statement, rows } => self.fetch(statement, rows).await?,
             Command::InitDb(name) => {
                 self.change_database(name).await?;
                 self.put_database_ok(false);
@@ -173,6 +183,7 @@ impl Session {
         self.renew_state();
         Arc::make_mut(&mut self.state.context).database = database;
         self.prepared.clear();
+        self.client.set_bare_results(false);
         Ok(())
     }
 
@@ -192,7 +203,7 @@ impl Session {
     }
 
     async fn change_user(&mut self, request: ChangeUser<'_>) -> Result<bool, Failure> {
-        let host = self.account.host.clone();
+        let peer = self.account.peer.clone();
         self.part().await;
         let own_gtids = self.proxy.world().reads.is_none();
         self.client.set_own_gtids(own_gtids);
@@ -204,17 +215,19 @@ impl Session {
             before,
             &request,
             self.id,
-            host.clone(),
+            &peer,
         );
         let Some(identity) = changed.await? else {
             return Ok(false);
         };
         let database = identity.database.clone().filter(|name| !name.is_empty());
-        let account = Account::new(identity, host, self.account.port);
-        if let Err(error) = self.entry.become_user(account.who(), None) {
+        let account = Account::new(identity, peer);
+        let limit = self.proxy.limit_of(&account.identity.user);
+        if let Err(error) = self.entry.become_user(account.who(), limit) {
             return Err(Failure::Last(error));
         }
         self.account = account;
+        self.client.set_bare_results(false);
         self.renew_state();
         self.entry.enters(None);
         match self.enter_as(database).await {
@@ -236,6 +249,7 @@ impl Session {
             capabilities: identity.capabilities,
             collation: identity.collation,
             attributes: self.account.identity.attributes.clone(),
+            packet_limit: self.proxy.packets.bytes(),
         }
     }
 }

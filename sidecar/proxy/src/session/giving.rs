@@ -6,9 +6,8 @@
 //! tables, locks, user variables that a statement assigned by itself, an open cursor.
 
 use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
-use rand::Rng;
 use remora_protocol::ErrPacket;
 
 use super::lease::{database_on, first_settings};
@@ -19,10 +18,6 @@ use crate::instances::Member;
 use crate::pool::{Doing, Granted, Place, Pool, Rested, Want, is_full};
 use crate::telemetry::Granted as Got;
 use crate::world::World;
-
-/// How long to wait before a server that had no room is tried again, at least and at most. Many
-/// sidecars may wait for the same server.
-const TRY_AGAIN: std::ops::Range<Duration> = Duration::from_millis(20)..Duration::from_millis(200);
 
 impl Session {
     /// Gets a connection to a server from its pool: one that rested, one that another session
@@ -42,10 +37,17 @@ impl Session {
         let deadline = came + pool.bounds().queue;
         let waits = metrics.waits();
         // Those for whom others wait go first; else two could wait for each other.
-        let ahead = self.backends.shards().next().is_some();
+        let mut ahead = self.backends.shards().next().is_some();
+        // Until then the server is not asked again whether it has room.
+        let mut pause = None;
         let (mut backend, got) = loop {
-            let granted = pool.take(&want, ahead, deadline).await;
+            let until: Instant = pause.unwrap_or(deadline).min(deadline);
+            let granted = pool.take(&want, ahead, until).await;
             let seat = match granted {
+                None if pause.take().is_some() && Instant::now() < deadline => {
+                    pool.try_again(false);
+                    continue;
+                }
                 None => {
                     metrics.got(Got::TimedOut, came.elapsed());
                     return Err(none_free(shard, pool).into());
@@ -63,14 +65,22 @@ impl Session {
             let database = database_on(&self.state, world, shard).map(str::to_owned);
             let login = self.login(database);
             pool.logged_in(&login);
-            match world.connect_seated(member, login, seat).await {
+            let mut seat = Some(seat);
+            match world.connect_seated(member, login, &mut seat).await {
                 Ok(mut backend) => {
+                    pool.try_again(true);
                     backend.begin(want.first);
                     break (backend, Got::Opened);
                 }
                 Err(error) if is_full(&error) && Instant::now() < deadline => {
-                    let pause = rand::rng().random_range(TRY_AGAIN);
-                    tokio::time::sleep(pause).await;
+                    // Whatever comes free goes to this one first: it was first before.
+                    ahead = true;
+                    pause = Some(Instant::now() + pool.was_full());
+                    drop(seat);
+                }
+                Err(error) if is_full(&error) => {
+                    metrics.got(Got::TimedOut, came.elapsed());
+                    return Err(none_free(shard, pool).into());
                 }
                 Err(error) => return Err(error.into()),
             }

@@ -10,6 +10,7 @@ mod get_diagnostics;
 mod giving;
 mod lease;
 mod memory;
+mod metadata;
 mod named;
 mod next_transaction;
 mod prepare;
@@ -32,7 +33,6 @@ mod variables;
 mod veiled;
 
 use std::future::poll_fn;
-use std::net::SocketAddr;
 use std::sync::Arc;
 
 use bytes::BytesMut;
@@ -56,9 +56,9 @@ pub(crate) use transaction::{Begun, Transaction};
 pub(crate) use variables::Variables;
 
 use crate::clients::{Registered, Who};
-use crate::execute::ResultCharset;
+use crate::execute::{Cursor, ResultCharset};
 use crate::failure::Failure;
-use crate::frontend::{Client, ClientError, log_in};
+use crate::frontend::{Client, ClientError, Peer, log_in};
 use crate::names::logical;
 use crate::net::Stream;
 use crate::pool::{Holder, Identity};
@@ -78,6 +78,8 @@ pub(crate) struct Session {
     /// The session as those see it who want its connections.
     pub(crate) holder: Arc<Holder>,
     pub(crate) prepared: Prepared,
+    /// The cursor that the statement under way opened.
+    pub(crate) opened_cursor: Option<Cursor>,
     pub(crate) probes: Probes,
     /// How texts of results are encoded, under the settings of this version.
     pub(crate) result_charset: Option<(u64, ResultCharset)>,
@@ -90,16 +92,14 @@ pub(crate) struct Session {
 /// As whom the client logged in, and thus the sidecar in its name.
 pub(crate) struct Account {
     pub(crate) identity: ClientIdentity,
-    /// The client's host, as MySQL would name it.
-    pub(crate) host: String,
-    /// Its port.
-    port: u16,
+    /// Where the client comes from.
+    pub(crate) peer: Peer,
     /// The same towards MySQL.
     pub(crate) towards_mysql: Arc<Identity>,
 }
 
 impl Account {
-    fn new(identity: ClientIdentity, host: String, port: u16) -> Self {
+    fn new(identity: ClientIdentity, peer: Peer) -> Self {
         let towards_mysql = Arc::new(Identity {
             user: identity.user.clone(),
             password: identity.password.clone(),
@@ -108,8 +108,7 @@ impl Account {
         });
         Self {
             identity,
-            host,
-            port,
+            peer,
             towards_mysql,
         }
     }
@@ -119,7 +118,7 @@ impl Account {
         Who {
             user: self.identity.user.clone(),
             password: self.identity.password.clone(),
-            host: format!("{}:{}", self.host, self.port),
+            host: format!("{}:{}", self.peer.host(), self.peer.address.port()),
         }
     }
 
@@ -151,28 +150,24 @@ pub(crate) async fn run(
     proxy: Arc<Proxy>,
     stream: Stream,
     id: u32,
-    peer: SocketAddr,
+    peer: Peer,
     stop: watch::Receiver<bool>,
 ) {
-    let host = if peer.ip().is_loopback() {
-        "localhost".to_owned()
-    } else {
-        peer.ip().to_string()
-    };
     let metrics = proxy.metrics.clone();
     let _open = metrics.connected();
     // What is needed for a while only is in boxes: a client that rests costs what its session
     // holds, and not what its largest statement may need.
-    match Box::pin(log_in(&proxy, stream, id, host.clone())).await {
+    match Box::pin(log_in(&proxy, stream, id, &peer)).await {
         Ok(Some(logged_in)) => {
             let mut client = logged_in.client;
             let database = logged_in.identity.database.clone();
-            let account = Account::new(logged_in.identity, host, peer.port());
+            let account = Account::new(logged_in.identity, peer);
             let entry = Box::pin(register(&proxy, &mut client, id, &account)).await;
             let Some(entry) = entry else {
                 return;
             };
             Box::pin(proxy.first_look()).await;
+            Box::pin(proxy.learn_packets()).await;
             let mut session = Session::new(proxy, client, entry, account);
             if Box::pin(session.enter(database)).await.is_ok() {
                 session.serve(stop).await;
@@ -194,8 +189,9 @@ async fn register(
     id: u32,
     account: &Account,
 ) -> Option<Registered> {
+    let limit = proxy.limit_of(&account.identity.user);
     let refused = match client.socket() {
-        Ok(socket) => match proxy.clients().add(id, account.who(), socket, None) {
+        Ok(socket) => match proxy.clients().add(id, account.who(), socket, limit) {
             Ok(entry) => return Some(entry),
             Err(error) => error,
         },
@@ -229,6 +225,7 @@ impl Session {
             replicas: Replicas::default(),
             holder,
             prepared: Prepared::default(),
+            opened_cursor: None,
             probes: Probes::default(),
             result_charset: None,
             normalizer: Normalizer::default(),
@@ -246,6 +243,9 @@ impl Session {
                 };
                 self.client.put_ok(&ok);
                 self.client.flush().await?;
+                if let Some(compression) = self.account.identity.compression {
+                    self.client.compress(compression);
+                }
                 self.entry.rests();
                 Ok(())
             }
@@ -285,6 +285,7 @@ impl Session {
         &mut self,
         stop: &mut watch::Receiver<bool>,
     ) -> Option<Result<BytesMut, ClientError>> {
+        self.client.limit_packets(self.proxy.packets.bytes());
         loop {
             let in_transaction = self.state.transaction.is_open();
             let holder = &self.holder;

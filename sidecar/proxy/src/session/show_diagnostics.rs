@@ -18,12 +18,22 @@ impl Session {
         kind: ShowKind,
         request: &Request<'_>,
     ) -> Result<(), Failure> {
-        self.gather_diagnostics(world).await?;
-        let notes = match &self.state.diagnostics {
-            Diagnostics::Local(notes) => &notes[..],
+        let counts = matches!(kind, ShowKind::CountWarnings | ShowKind::CountErrors);
+        let errors_only = matches!(kind, ShowKind::Errors | ShowKind::CountErrors);
+        let counted = match self.state.diagnostics {
+            Diagnostics::On(shard) if counts => self.count_on(shard, errors_only).await?,
+            _ => None,
+        };
+        // The server goes on knowing them: GET DIAGNOSTICS may ask it for more.
+        let fetched = match self.state.diagnostics {
+            Diagnostics::On(shard) if !counts => Some(self.fetch_notes(world, shard).await?),
+            _ => None,
+        };
+        let notes = match (&fetched, &self.state.diagnostics) {
+            (Some(fetched), _) => &fetched[..],
+            (None, Diagnostics::Local(notes)) => &notes[..],
             _ => &[],
         };
-        let errors_only = matches!(kind, ShowKind::Errors | ShowKind::CountErrors);
         let shown = notes
             .iter()
             .filter(|note| !errors_only || note.level == b"Error");
@@ -37,7 +47,7 @@ impl Session {
                 };
                 let kind = ColumnType::MYSQL_TYPE_LONGLONG;
                 let column = number_column(name, kind, 21, ColumnFlags::empty());
-                let count = Cell::LongLong(shown.count() as u64);
+                let count = Cell::LongLong(counted.unwrap_or(shown.count() as u64));
                 put_table(&mut self.client, &[column], &[vec![count]], binary, status);
             }
             _ => {
@@ -58,17 +68,32 @@ impl Session {
     /// Fetches the warnings of the last statement from the server that has them.
     pub(super) async fn gather_diagnostics(&mut self, world: &World) -> Result<(), Failure> {
         if let Diagnostics::On(shard) = self.state.diagnostics {
-            let fetched = match self.backends.get(shard) {
-                Some(backend) => Note::fetch(backend).await?,
-                None => Vec::new(),
-            };
-            let notes = fetched
-                .into_iter()
-                .map(|note| note.logical(&world.names))
-                .collect();
+            let notes = self.fetch_notes(world, shard).await?;
             self.state.diagnostics = Diagnostics::of_notes(notes);
         }
         Ok(())
+    }
+
+    async fn fetch_notes(&mut self, world: &World, shard: usize) -> Result<Vec<Note>, Failure> {
+        let fetched = match self.backends.get(shard) {
+            Some(backend) => Note::fetch(backend).await?,
+            None => Vec::new(),
+        };
+        let logical = fetched.into_iter().map(|note| note.logical(&world.names));
+        Ok(logical.collect())
+    }
+
+    /// How many the last statement on a server had, which may be more than it keeps.
+    async fn count_on(&mut self, shard: usize, errors_only: bool) -> Result<Option<u64>, Failure> {
+        let Some(backend) = self.backends.get(shard) else {
+            return Ok(None);
+        };
+        let ask: &[u8] = match errors_only {
+            true => b"SHOW COUNT(*) ERRORS",
+            false => b"SHOW COUNT(*) WARNINGS",
+        };
+        let counted = backend.table(ask).await?;
+        Ok(counted.ok().and_then(|table| table.text(0).parse().ok()))
     }
 }
 

@@ -72,6 +72,10 @@ impl Session {
                 .await
             }
             ShowKind::Status => self.show_cipher(show, request),
+            ShowKind::RemoraConnections => {
+                let table = console::connections(&world.fleets, &world.snapshot.connections);
+                self.put_console(table, request.more_results).await
+            }
             _ => Err(not_supported("this form of SHOW")),
         }
     }

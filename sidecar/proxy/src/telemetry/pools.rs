@@ -32,6 +32,8 @@ pub struct PoolMetrics {
     granted: [Counter; GRANTS.len()],
     waits: Latencies,
     waiting: Gauge,
+    full: Counter,
+    share: Gauge,
 }
 
 impl PoolMetrics {
@@ -54,6 +56,19 @@ impl PoolMetrics {
             "Sessions that wait for a connection",
             waiting.clone(),
         );
+        let full = Counter::default();
+        registry.register(
+            "backend_full",
+            "Logins that a server refused because it has too many connections",
+            full.clone(),
+        );
+        let share = Gauge::default();
+        registry.register(
+            "connection_share",
+            "How many connections to each server are this sidecar's share; -1: nobody says",
+            share.clone(),
+        );
+        share.set(-1);
         let counter = |label: &str| {
             granted
                 .get_or_create(&vec![("result", label.to_owned())])
@@ -63,12 +78,24 @@ impl PoolMetrics {
             granted: GRANTS.map(counter),
             waits,
             waiting,
+            full,
+            share,
         }
     }
 
     /// Counts a session that waits, until what this gives is dropped.
     pub(crate) fn waits(&self) -> OpenGuard {
         OpenGuard::new(&self.waiting)
+    }
+
+    /// Counts a login that was refused for lack of room.
+    pub(crate) fn was_full(&self) {
+        self.full.inc();
+    }
+
+    /// Notes the sidecar's share of each server's connections.
+    pub(crate) fn has_share(&self, share: Option<u32>) {
+        self.share.set(share.map_or(-1, i64::from));
     }
 
     /// Counts what it got.

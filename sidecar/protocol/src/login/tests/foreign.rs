@@ -44,6 +44,7 @@ fn foreign_response() -> HandshakeResponse<'static> {
         auth: b"01234567890123456789",
         database: None,
         plugin: Some(b"mysql_native_password"),
+        zstd_level: 0,
         attributes: Attributes::default(),
     }
 }
@@ -221,18 +222,31 @@ fn a_password_that_may_be_left_out_may_not_be_wrong() {
     }
     let outcome = login(server_options(), client_options("guess"), &optional());
     assert!(outcome.server.is_none());
+
+    // One with another plugin is asked for it first: it waits for that.
+    let (mut server, mut codec, _, mut out) = respond(&HandshakeResponse {
+        auth: b"",
+        ..foreign_response()
+    });
+    let step = server.account(optional(), &mut codec, &mut out);
+    assert!(matches!(step, Ok(ServerStep::Continue)));
+    assert_eq!(asked(&mut out).0, "mysql_native_password");
+    server.feed(b"", &mut codec, &mut out).unwrap();
+    let step = server.account(optional(), &mut codec, &mut out);
+    assert!(matches!(step, Ok(ServerStep::Authenticated)));
 }
 
 #[test]
 fn a_client_gets_no_capability_that_was_not_offered() {
     let response = HandshakeResponse {
-        capabilities: foreign_response().capabilities | CapabilityFlags::CLIENT_QUERY_ATTRIBUTES,
+        capabilities: foreign_response().capabilities
+            | CapabilityFlags::CLIENT_SSL_VERIFY_SERVER_CERT,
         plugin: Some(PLUGIN),
         ..foreign_response()
     };
     let (server, ..) = respond(&response);
     let got = server.into_client().capabilities;
-    assert!(!got.contains(CapabilityFlags::CLIENT_QUERY_ATTRIBUTES));
+    assert!(!got.contains(CapabilityFlags::CLIENT_SSL_VERIFY_SERVER_CERT));
 }
 
 #[test]
@@ -270,8 +284,7 @@ fn change_user_is_a_login_with_a_nonce_of_its_own() {
 
     let (mut codec, mut out) = (PacketCodec::new(1 << 20), BytesMut::new());
     codec.set_sequence(1);
-    let (mut server, step) =
-        ServerLogin::change_user(server_options(), &before, &change, &mut codec, &mut out).unwrap();
+    let (mut server, step) = ServerLogin::change_user(server_options(), &before, &change).unwrap();
     assert!(matches!(step, ServerStep::Account));
     let step = server.account(known("new"), &mut codec, &mut out).unwrap();
     assert!(matches!(step, ServerStep::Continue));
@@ -288,6 +301,32 @@ fn change_user_is_a_login_with_a_nonce_of_its_own() {
         (before.collation, before.capabilities)
     );
     assert_eq!(after.database, None);
+}
+
+#[test]
+fn a_client_from_before_plugins_changes_its_user_by_the_first_nonce() {
+    let mut before = login(server_options(), client_options("secret"), &known("secret"))
+        .server
+        .unwrap();
+    before.capabilities -= CapabilityFlags::CLIENT_PLUGIN_AUTH;
+    for (given, expected) in [("new", true), ("old", false)] {
+        let scramble = scramble_native(&before.nonce, given.as_bytes()).unwrap();
+        let change = ChangeUser {
+            user: b"other",
+            auth: &scramble,
+            database: None,
+            collation: None,
+            plugin: None,
+            attributes: Attributes::default(),
+        };
+        let (mut codec, mut out) = (PacketCodec::new(1 << 20), BytesMut::new());
+        let options = server_options();
+        let changed = ServerLogin::change_user(options, &before, &change).unwrap();
+        let (mut server, step) = changed;
+        assert!(matches!(step, ServerStep::Account));
+        let step = server.account(known("new"), &mut codec, &mut out).unwrap();
+        assert_eq!(matches!(step, ServerStep::Authenticated), expected);
+    }
 }
 
 /// A client that was greeted and has sent its response.
