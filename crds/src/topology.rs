@@ -1,6 +1,8 @@
 //! The `Topology` document: where the shards' servers are, and who may log in. The operator
 //! makes it from what it observes; without Kubernetes it stands in the file beside the manifest.
 
+use std::path::PathBuf;
+
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use zeroize::Zeroize;
@@ -107,6 +109,10 @@ pub struct Instance {
     /// Its share of the reads beside other replicas.
     #[serde(default = "one")]
     pub weight: u32,
+    /// Its Unix socket, where it runs beside the sidecar: connections go by it, and `host` and
+    /// `port` are its name.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub socket: Option<PathBuf>,
 }
 
 fn one() -> u32 {

@@ -205,6 +205,7 @@ fn shard_in(shard: proto::Shard) -> Result<ShardEndpoints, MalformedSnapshot> {
                 Role::Replica
             },
             weight: instance.weight,
+            socket: None,
         })
     };
     let instances = shard
@@ -255,6 +256,7 @@ pub(crate) mod tests {
             port: 3307,
             role: Role::Primary,
             weight: 1,
+            socket: None,
         };
         let credentials = |name: &str| Credentials {
             name: name.to_owned(),

@@ -107,6 +107,7 @@ mod tests {
             port: 3306,
             role,
             weight,
+            socket: None,
         }
     }
 

@@ -5,7 +5,7 @@ use bytes::{Buf as _, BytesMut};
 use mysql_common::auth::plugins::caching_sha2_password::scramble_sha256;
 use remora_protocol::{
     Attributes, CapabilityFlags, ChangeUser, ClientLogin, ClientOptions, ClientStep, Command,
-    ErrPacket, PacketCodec, Password, backend_wish, server_offer,
+    ErrPacket, PacketCodec, Password, backend_wish,
 };
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::TcpStream;
@@ -29,14 +29,14 @@ pub struct Login {
 }
 
 impl Login {
-    /// A login that can do everything, in the database `shop`.
+    /// A login in the database `shop`.
     #[must_use]
     pub fn new(port: u16, account: Account) -> Self {
         Self {
             port,
             account,
             database: Some("shop".to_owned()),
-            capabilities: backend_wish(server_offer()) | CapabilityFlags::CLIENT_MULTI_STATEMENTS,
+            capabilities: capabilities(),
         }
     }
 
@@ -81,6 +81,16 @@ impl Login {
             }
         }
     }
+}
+
+/// What the client can do: all that changes no packet in a way that it does not know.
+fn capabilities() -> CapabilityFlags {
+    backend_wish(CapabilityFlags::empty())
+        | CapabilityFlags::CLIENT_FOUND_ROWS
+        | CapabilityFlags::CLIENT_MULTI_STATEMENTS
+        | CapabilityFlags::CLIENT_MULTI_RESULTS
+        | CapabilityFlags::CLIENT_PS_MULTI_RESULTS
+        | CapabilityFlags::CLIENT_DEPRECATE_EOF
 }
 
 /// What drivers say about themselves: as many attributes as they send.

@@ -7,6 +7,7 @@ mod keys;
 mod layout;
 mod memory;
 mod pools;
+mod processes;
 mod replicas;
 mod shares;
 mod state;

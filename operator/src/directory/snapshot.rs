@@ -61,6 +61,8 @@ pub(super) fn snapshot(
                 false => Role::Replica,
             },
             weight: weights.get(usize::from(ordinal)).copied().unwrap_or(1),
+            // Its own sidecar knows where that is.
+            socket: None,
         }
     };
     let instances = |shard| {

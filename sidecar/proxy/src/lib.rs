@@ -6,6 +6,7 @@ pub mod atomic;
 mod backend;
 mod catalog;
 mod charsets;
+mod clients;
 pub mod config;
 mod console;
 pub mod discovery;

@@ -1,7 +1,7 @@
 //! What all sessions share.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU32, AtomicUsize, Ordering};
 use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant};
 
@@ -14,6 +14,7 @@ use tokio::sync::watch;
 
 use crate::atomic::Ledger;
 use crate::backend::{BackendError, Login};
+use crate::clients::Registry;
 use crate::instances::Servers;
 use crate::layout::{self, LayoutGuard};
 use crate::net::{ShownCertificate, TlsError};
@@ -61,6 +62,9 @@ pub struct Proxy {
     rsa: OnceLock<Arc<RsaKey>>,
     version: OnceLock<String>,
     connections: AtomicU32,
+    /// Sessions that are served here, and not by a gateway.
+    served_here: Arc<AtomicUsize>,
+    clients: Arc<Registry>,
     /// Since when there is a snapshot.
     started: Instant,
     /// The first layout was compared with the rows, or that was tried.
@@ -118,6 +122,8 @@ impl Proxy {
             rsa: OnceLock::new(),
             version: OnceLock::new(),
             connections: AtomicU32::new(0),
+            served_here: Arc::default(),
+            clients: Arc::default(),
             started: Instant::now(),
             looked: watch::Sender::new(false),
             other_layout: AtomicBool::new(false),
@@ -129,6 +135,28 @@ impl Proxy {
     #[must_use]
     pub fn world(&self) -> Arc<World> {
         self.world.load_full()
+    }
+
+    /// The clients that are logged in.
+    pub(crate) fn clients(&self) -> &Arc<Registry> {
+        &self.clients
+    }
+
+    /// Counts the sessions that are served here.
+    pub(crate) fn served_here(&self) -> &Arc<AtomicUsize> {
+        &self.served_here
+    }
+
+    /// Whether a gateway does everything, and the sidecar needs no connection to MySQL.
+    pub(crate) fn is_passive(&self) -> bool {
+        let through = self.snapshots.load().connections.through().is_some();
+        through && self.served_here.load(Ordering::SeqCst) == 0
+    }
+
+    /// Gives up the connections that the sidecar has for itself.
+    pub(crate) async fn rest(&self) {
+        self.system.rest().await;
+        self.node.rest().await;
     }
 
     /// The sidecar's own connections.
@@ -160,6 +188,12 @@ impl Proxy {
         self.servers.retain(&world.fleets, &self.metrics);
         let share = world.snapshot.connections.share;
         self.metrics.pools.has_share(share);
+        if !world.snapshot.has_users_of(&self.world().snapshot) {
+            // Whoever has another password, or may not come any more.
+            for member in world.fleets.iter().flat_map(|fleet| &fleet.members) {
+                member.server.pool().clear();
+            }
+        }
         self.snapshots.adopted(&world.snapshot.backend_tls);
         self.world.store(Arc::new(world));
         self.worlds.send_replace(());

@@ -9,7 +9,7 @@ use remora_sidecar::admin::{Admin, Readiness};
 use remora_sidecar::agent::{Agent, ServerCertificates};
 use remora_sidecar::atomic::Tended;
 use remora_sidecar::config::ConfigFile;
-use remora_sidecar::discovery::{Certificates, Reporting, follow, show};
+use remora_sidecar::discovery::{Certificates, OwnServer, Reporting, follow, show};
 use remora_sidecar::snapshot::Snapshots;
 use remora_sidecar::telemetry::Metrics;
 use remora_sidecar::{Proxy, ShownCertificate, serve};
@@ -93,6 +93,7 @@ pub(crate) async fn run(arguments: Run) -> anyhow::Result<()> {
     let tending = proxy.clone();
     tokio::spawn(async move { tending.tend_pools().await });
     tokio::spawn(proxy.clone().watch_servers());
+    tokio::spawn(proxy.clone().watch_clients());
     tokio::task::spawn_blocking(move || proxy.make_rsa_key());
     ended.await;
     tracing::info!("Stopping: open transactions may finish");
@@ -162,11 +163,16 @@ fn from_operator(endpoint: String, discovery: Discovery, shared: &Shared) -> (Te
     let (readiness, metrics) = (shared.readiness.clone(), shared.metrics.clone());
     tokio::spawn(client.clone().watch(told_sender));
     let snapshots = shared.snapshots.clone();
+    let own = (discovery.role == Role::Agent).then(|| OwnServer {
+        pod: own_name(),
+        socket: discovery.mysql_socket.clone(),
+    });
     tokio::spawn(follow(
         told.clone(),
         snapshots,
         in_force_sender,
         metrics.clone(),
+        own,
     ));
     let tended = match discovery.role {
         Role::Agent => Tended::Own(told.clone()),
@@ -196,4 +202,11 @@ fn from_operator(endpoint: String, discovery: Discovery, shared: &Shared) -> (Te
         shown: shown_sender,
     };
     (tended, gateway)
+}
+
+/// The pod's name, which Kubernetes gives its containers as their host's. Without it the pod's own
+/// server is reached as all others are.
+fn own_name() -> String {
+    let name = std::fs::read_to_string("/proc/sys/kernel/hostname").unwrap_or_default();
+    name.trim().to_owned()
 }

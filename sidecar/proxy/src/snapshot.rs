@@ -11,7 +11,7 @@ use remora_crds::{
     ColumnKey, Credentials, Gateway, Instance, Role, ShardEndpoints, ShardingClusterSpec, Topology,
 };
 use remora_discovery::{Fingerprint, fingerprints};
-use secrecy::SecretString;
+use secrecy::{ExposeSecret, SecretString};
 use tokio::sync::watch;
 
 /// One consistent state of the world.
@@ -60,6 +60,12 @@ impl Connections {
     #[must_use]
     pub fn are_short(&self) -> bool {
         self.share.is_some_and(|share| share < LEAST_SHARE)
+    }
+
+    /// The gateway that new clients are served through, if they are.
+    #[must_use]
+    pub fn through(&self) -> Option<&Gateway> {
+        self.gateway.as_ref().filter(|_| self.are_short())
     }
 }
 
@@ -128,6 +134,14 @@ pub enum SnapshotError {
 }
 
 impl Snapshot {
+    /// Whether all users of `other` are among these, with the same passwords.
+    pub(crate) fn has_users_of(&self, other: &Self) -> bool {
+        other.users.iter().all(|(name, password)| {
+            let own = self.users.get(name);
+            own.is_some_and(|own| own.expose_secret() == password.expose_secret())
+        })
+    }
+
     /// Joins a manifest and a topology, as a file gives them.
     ///
     /// # Errors

@@ -4,15 +4,16 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Instant;
 
-use remora_crds::Role;
+use remora_crds::{Gateway, Instance, Role};
 use remora_planner::CatalogError;
 
 use crate::backend::{Backend, BackendConnector, BackendError, Login};
 use crate::catalog::Catalogs;
-use crate::instances::{Fleet, Member, Policy, Servers};
+use crate::instances::{Fleet, Member, Policy, Server, Servers};
 use crate::names::Names;
 use crate::net::TlsError;
 use crate::pool::{Seat, is_full};
+use crate::session::HOME;
 use crate::snapshot::Snapshot;
 use crate::telemetry::Metrics;
 
@@ -165,6 +166,25 @@ impl World {
         }
     }
 
+    /// Opens a connection to a gateway, which is none of a shard's.
+    ///
+    /// # Errors
+    /// If it cannot be reached or refuses the login.
+    pub(crate) async fn connect_gateway(
+        &self,
+        gateway: &Gateway,
+        login: Login,
+    ) -> Result<Backend, BackendError> {
+        let server = Instance {
+            host: gateway.host.clone(),
+            port: gateway.port,
+            role: Role::Primary,
+            weight: 1,
+            socket: None,
+        };
+        self.connector.connect(HOME, &server, login).await
+    }
+
     /// Opens a connection to see how a server is, whatever its breaker says.
     ///
     /// # Errors
@@ -181,6 +201,25 @@ impl World {
             .await?;
         backend.count(self.metrics.replica_connected());
         Ok(backend)
+    }
+
+    /// Opens a connection to a server beside those that work for clients, whatever its breaker
+    /// says.
+    ///
+    /// # Errors
+    /// If it is not in the snapshot any more, cannot be reached or refuses the login.
+    pub(crate) async fn connect_beside(
+        &self,
+        server: &Arc<Server>,
+        login: Login,
+    ) -> Result<Backend, BackendError> {
+        let shard = server.address().shard;
+        let members = self.fleets.get(shard).map(|fleet| &fleet.members[..]);
+        let mut members = members.unwrap_or_default().iter();
+        let Some(member) = members.find(|member| Arc::ptr_eq(&member.server, server)) else {
+            return Err(BackendError::gone(shard));
+        };
+        self.connector.connect(shard, &member.instance, login).await
     }
 
     /// Whether tasks look after the servers. Without replicas, and without a word about reads or
@@ -215,6 +254,7 @@ impl World {
             Err(error) => server.failed(&error.to_string()),
         }
         let mut backend = connected?;
+        backend.leads_to(server);
         if self.is_watched() {
             backend.end_with(server);
         }

@@ -36,6 +36,7 @@ pub(crate) fn show(reading: &Reading<'_>) -> Result<Found, Refusal> {
         | ShowKind::Errors
         | ShowKind::CountWarnings
         | ShowKind::CountErrors
+        | ShowKind::ProcessList
         | ShowKind::RemoraShards
         | ShowKind::RemoraInstances
         | ShowKind::RemoraConnections => Ok(Found::plain(Work::Utility)),
@@ -46,9 +47,6 @@ pub(crate) fn show(reading: &Reading<'_>) -> Result<Found, Refusal> {
             refused("SHOW TABLE STATUS, whose numbers would be those of one shard,"),
         ),
         ShowKind::OpenTables if physical => Err(refused("SHOW OPEN TABLES")),
-        ShowKind::ProcessList => Err(refused(
-            "SHOW PROCESSLIST, which would show one server's connections,",
-        )),
         ShowKind::Server => Err(refused("what one server alone can tell")),
         ShowKind::Variables | ShowKind::Status | ShowKind::Catalog => Ok(Found::pass(Target::Any)),
         _ => Ok(Found::pass(Target::Home)),

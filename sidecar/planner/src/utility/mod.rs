@@ -7,6 +7,7 @@
 mod cursor;
 mod ddl;
 mod describe;
+mod kill;
 mod kind;
 mod session;
 mod set;
@@ -16,6 +17,7 @@ mod transaction;
 
 pub use ddl::{Ddl, DdlObject, DdlVerb, ddl};
 pub use describe::{Described, describe};
+pub use kill::{Kill, KillId, kill};
 pub use kind::{StatementKind, classify};
 pub use session::{Prepared, PreparedText, prepared, use_database};
 pub use set::{Assignment, Scope, SetValue, set, set_value};

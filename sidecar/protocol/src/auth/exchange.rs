@@ -89,6 +89,11 @@ impl Exchange {
         Progress::Continue
     }
 
+    /// Takes the password that a client gave as it is.
+    pub(crate) fn given(answer: &[u8]) -> Progress {
+        limited(Password::new(answer.strip_suffix(b"\0").unwrap_or(answer)))
+    }
+
     /// Takes the client's next packet.
     pub(crate) fn feed(
         &mut self,

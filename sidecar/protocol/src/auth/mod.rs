@@ -1,4 +1,4 @@
-//! `caching_sha2_password`, the only plugin that MySQL 9 has.
+//! `caching_sha2_password`, the only plugin that MySQL 9 has, and those of older clients.
 //!
 //! A client proves its password by a scramble (the fast way). Where the server
 //! cannot judge that, it asks for the password itself, over a secure transport
@@ -7,12 +7,14 @@
 mod exchange;
 mod packet;
 mod password;
+mod plugin;
 mod rsa;
 mod scramble;
 
 pub(crate) use exchange::{Exchange, Progress};
 pub(crate) use packet::{AuthSwitch, decode_more_data, encode_more_data};
 pub use password::Password;
+pub(crate) use plugin::{Plugin, is_right_native};
 pub(crate) use rsa::public_key_der;
 pub use rsa::{RsaKey, RsaKeyError};
 pub(crate) use scramble::new_nonce;

@@ -29,6 +29,8 @@ pub enum Command<'a> {
     },
     /// Tell how the server is doing, in one line.
     Statistics,
+    /// List the connections.
+    ProcessInfo,
     /// Kill a connection.
     ProcessKill(u32),
     /// Write internals to the server's log.
@@ -86,6 +88,7 @@ mod code {
     pub(super) const QUERY: u8 = 0x03;
     pub(super) const FIELD_LIST: u8 = 0x04;
     pub(super) const STATISTICS: u8 = 0x09;
+    pub(super) const PROCESS_INFO: u8 = 0x0A;
     pub(super) const PROCESS_KILL: u8 = 0x0C;
     pub(super) const DEBUG: u8 = 0x0D;
     pub(super) const PING: u8 = 0x0E;
@@ -122,6 +125,7 @@ impl<'a> Command<'a> {
                 }
             }
             code::STATISTICS => Self::Statistics,
+            code::PROCESS_INFO => Self::ProcessInfo,
             code::PROCESS_KILL => Self::ProcessKill(input.u32()?),
             code::DEBUG => Self::Debug,
             code::PING => Self::Ping,
@@ -172,6 +176,7 @@ impl<'a> Command<'a> {
                 out.put_slice(wildcard);
             }
             Self::Statistics => out.put_u8(code::STATISTICS),
+            Self::ProcessInfo => out.put_u8(code::PROCESS_INFO),
             Self::ProcessKill(id) => text(code::PROCESS_KILL, &id.to_le_bytes()),
             Self::Debug => out.put_u8(code::DEBUG),
             Self::Ping => out.put_u8(code::PING),
@@ -255,6 +260,7 @@ mod tests {
                 wildcard: b"a%",
             },
             Command::Statistics,
+            Command::ProcessInfo,
             Command::ProcessKill(8),
             Command::Debug,
             Command::Ping,

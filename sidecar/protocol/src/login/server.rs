@@ -3,10 +3,13 @@
 use std::sync::Arc;
 
 use bytes::BytesMut;
+use zeroize::Zeroizing;
 
 use super::server_error::{access_denied, old_client};
 use crate::ErrPacket;
-use crate::auth::{AuthSwitch, Exchange, PLUGIN, Password, Progress, RsaKey, new_nonce};
+use crate::auth::{
+    AuthSwitch, Exchange, PLUGIN, Password, Plugin, Progress, RsaKey, is_right_native, new_nonce,
+};
 use crate::capability::{CapabilityFlags, StatusFlags};
 use crate::command::ChangeUser;
 use crate::error::{ProtocolError, Result};
@@ -61,6 +64,8 @@ pub enum ServerStep {
 pub enum Credential {
     /// The password. It is compared with the scramble; it need not travel.
     Password(Password),
+    /// The same, and the client may leave it out.
+    Optional(Password),
     /// Somebody else knows: the client is asked for the password by the full
     /// exchange, and the step [`ServerStep::Verify`] hands it over.
     Elsewhere,
@@ -91,16 +96,38 @@ pub struct ClientIdentity {
 enum State {
     /// The greeting is out, or TLS just began.
     Response,
-    /// The client was asked to start anew with our plugin.
-    Switched,
+    /// The client was asked to start anew with this plugin.
+    Switched(Plugin),
     /// The first answer is here, the account is not.
-    Account { answer: Vec<u8> },
+    Account(Answer),
     /// The client is asked for its password.
     Full,
     /// The caller is asked about a password.
     Verdict,
     /// Over, one way or the other.
     Over,
+}
+
+/// A plugin's first answer.
+#[derive(Debug)]
+struct Answer {
+    /// The plugin that it is of; `None`: one that is not known here.
+    plugin: Option<Plugin>,
+    bytes: Zeroizing<Vec<u8>>,
+    asked: Asked,
+}
+
+/// What an answer is one to.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Asked {
+    /// A greeting that named another plugin, maybe: some clients then send nothing.
+    Greeting,
+    /// The same, by a client that cannot be asked for another plugin.
+    OldGreeting,
+    /// Nothing that still counts: the client must be asked.
+    Nothing,
+    /// The client was asked for this plugin.
+    Switch,
 }
 
 /// A client's login, or its CHANGE_USER.
@@ -178,7 +205,14 @@ impl ServerLogin {
             max_packet: before.max_packet,
             attributes: change.attributes.owned()?,
         };
-        let step = login.switch(codec, out);
+        let can_switch = before
+            .capabilities
+            .contains(CapabilityFlags::CLIENT_PLUGIN_AUTH);
+        if !can_switch {
+            let step = login.deny(&old_client(), codec, out);
+            return Ok((login, step));
+        }
+        let step = login.answered(change.plugin, b"", Asked::Nothing);
         Ok((login, step))
     }
 
@@ -203,12 +237,14 @@ impl ServerLogin {
     ) -> Result<ServerStep> {
         match self.state {
             State::Response => self.response(payload, codec, out),
-            State::Switched => Ok(self.answered(payload)),
+            State::Switched(plugin) => {
+                Ok(self.answered(Some(plugin.name()), payload, Asked::Switch))
+            }
             State::Full => {
                 let progress = self.exchange.feed(payload, codec, out)?;
                 Ok(self.progressed(progress, codec, out))
             }
-            State::Account { .. } | State::Verdict | State::Over => {
+            State::Account(_) | State::Verdict | State::Over => {
                 Err(ProtocolError::Malformed("a packet out of turn in a login"))
             }
         }
@@ -237,33 +273,57 @@ impl ServerLogin {
             attributes: response.attributes.owned()?,
         };
         self.exchange = Exchange::new(self.nonce, self.secure, self.options.rsa.clone());
-        if response.plugin == Some(PLUGIN) {
-            return Ok(self.answered(response.auth));
+        match response.plugin {
+            Some(plugin) => Ok(self.answered(Some(plugin), response.auth, Asked::Greeting)),
+            // Clients from before plugins have the native scramble, if any.
+            None if self
+                .client
+                .capabilities
+                .contains(CapabilityFlags::CLIENT_SECURE_CONNECTION) =>
+            {
+                let native = Some(Plugin::Native.name());
+                Ok(self.answered(native, response.auth, Asked::OldGreeting))
+            }
+            None => Ok(self.deny(&old_client(), codec, out)),
         }
-        if response.plugin.is_none() {
-            return Ok(self.deny(&old_client(), codec, out));
-        }
-        Ok(self.switch(codec, out))
     }
 
-    /// Asks the client to start anew with our plugin.
-    fn switch(&mut self, codec: &mut PacketCodec, out: &mut BytesMut) -> ServerStep {
+    /// Asks the client to start anew with this plugin.
+    fn switch(
+        &mut self,
+        plugin: Plugin,
+        codec: &mut PacketCodec,
+        out: &mut BytesMut,
+    ) -> ServerStep {
         self.nonce = new_nonce();
         self.exchange = Exchange::new(self.nonce, self.secure, self.options.rsa.clone());
         let switch = AuthSwitch {
-            plugin: PLUGIN,
+            plugin: plugin.name(),
             data: &self.nonce,
         };
         codec.encode_with(out, |payload| switch.encode(payload));
-        self.state = State::Switched;
+        self.state = State::Switched(plugin);
         ServerStep::Continue
     }
 
-    fn answered(&mut self, answer: &[u8]) -> ServerStep {
-        self.state = State::Account {
-            answer: answer.to_vec(),
-        };
+    fn answered(&mut self, plugin: Option<&[u8]>, answer: &[u8], asked: Asked) -> ServerStep {
+        self.state = State::Account(Answer {
+            plugin: plugin.and_then(Plugin::named),
+            bytes: Zeroizing::new(answer.to_vec()),
+            asked,
+        });
         ServerStep::Account
+    }
+
+    /// The plugin to ask the client for: the one that it named, where that can tell anything.
+    fn wanted(&self, named: Option<Plugin>, credential: &Credential) -> Plugin {
+        match (named, credential) {
+            (Some(Plugin::Native), Credential::Password(_) | Credential::Optional(_)) => {
+                Plugin::Native
+            }
+            (Some(Plugin::Clear), _) if self.secure => Plugin::Clear,
+            _ => Plugin::Sha2,
+        }
     }
 
     /// Goes on with what is known about the user; the answer to [`ServerStep::Account`].
@@ -273,23 +333,71 @@ impl ServerLogin {
         codec: &mut PacketCodec,
         out: &mut BytesMut,
     ) -> Result<ServerStep> {
-        let State::Account { answer } = std::mem::replace(&mut self.state, State::Over) else {
+        let State::Account(answer) = std::mem::replace(&mut self.state, State::Over) else {
             return Err(ProtocolError::Malformed(
                 "an account out of turn in a login",
             ));
         };
-        let progress = match credential {
-            Credential::Password(password) => {
-                let progress = self.exchange.judge(&answer, &password, codec, out);
-                self.client.password = password;
-                progress
-            }
-            Credential::Elsewhere => Exchange::ask(&answer, codec, out),
-            Credential::Unknown => Progress::Wrong {
-                used_password: !Exchange::is_empty(&answer),
-            },
+        let is_empty = Exchange::is_empty(&answer.bytes);
+        if let (Credential::Optional(password), true, true) =
+            (&credential, is_empty, answer.asked != Asked::Nothing)
+        {
+            self.client.password = password.clone();
+            return Ok(self.progressed(Progress::Right, codec, out));
+        }
+        let wanted = self.wanted(answer.plugin, &credential);
+        let is_none = is_empty && !has_no_password(&credential);
+        let must_ask = match answer.asked {
+            Asked::Switch => false,
+            Asked::Nothing => true,
+            Asked::Greeting | Asked::OldGreeting if answer.plugin != Some(wanted) => true,
+            // Nothing in place of an answer to a plugin that the greeting did not name.
+            Asked::Greeting => is_none && wanted != Plugin::Sha2,
+            Asked::OldGreeting => false,
         };
+        if must_ask && answer.asked == Asked::OldGreeting {
+            return Ok(self.deny(&old_client(), codec, out));
+        }
+        if must_ask {
+            return Ok(self.switch(wanted, codec, out));
+        }
+        let progress = self.judged(wanted, &answer.bytes, credential, codec, out);
         Ok(self.progressed(progress, codec, out))
+    }
+
+    fn judged(
+        &mut self,
+        plugin: Plugin,
+        answer: &[u8],
+        credential: Credential,
+        codec: &mut PacketCodec,
+        out: &mut BytesMut,
+    ) -> Progress {
+        let used_password = !Exchange::is_empty(answer);
+        let progress = |is_right| match is_right {
+            true => Progress::Right,
+            false => Progress::Wrong { used_password },
+        };
+        match (plugin, credential) {
+            (_, Credential::Unknown) => Progress::Wrong { used_password },
+            (Plugin::Sha2, Credential::Elsewhere) => Exchange::ask(answer, codec, out),
+            (Plugin::Clear, Credential::Elsewhere) => Exchange::given(answer),
+            // It is not asked for: see `wanted`.
+            (Plugin::Native, Credential::Elsewhere) => Progress::Wrong { used_password },
+            (plugin, Credential::Password(password) | Credential::Optional(password)) => {
+                let judged = match plugin {
+                    Plugin::Sha2 => self.exchange.judge(answer, &password, codec, out),
+                    Plugin::Native if !used_password => progress(password.is_empty()),
+                    Plugin::Native => progress(is_right_native(answer, &self.nonce, &password)),
+                    Plugin::Clear => {
+                        let given = answer.strip_suffix(b"\0").unwrap_or(answer);
+                        progress(Password::new(given).matches(&password))
+                    }
+                };
+                self.client.password = password;
+                judged
+            }
+        }
     }
 
     /// Goes on with the answer to [`ServerStep::Verify`].
@@ -346,4 +454,9 @@ impl ServerLogin {
         codec.encode_with(out, |payload| error.encode(payload));
         ServerStep::Denied
     }
+}
+
+/// Whether it is known that the user has no password.
+fn has_no_password(credential: &Credential) -> bool {
+    matches!(credential, Credential::Password(password) if password.is_empty())
 }

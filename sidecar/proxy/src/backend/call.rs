@@ -104,6 +104,17 @@ impl Backend {
         self.query(&execute).await
     }
 
+    /// Prepares a statement that has parameters, if it is not prepared yet.
+    ///
+    /// # Errors
+    /// As [`Backend::run`].
+    pub(crate) async fn ready(&mut self, call: &Call<'_>) -> Result<(), BackendError> {
+        if call.params.is_some() {
+            self.prepared(call.sql).await?;
+        }
+        Ok(())
+    }
+
     /// The id of the prepared statement with this text, which is prepared if it is not yet.
     async fn prepared(&mut self, sql: &[u8]) -> Result<u32, BackendError> {
         if let Some(id) = self.statements.get(sql) {

@@ -1,4 +1,5 @@
-//! Connecting to MySQL servers by TCP, with TLS as the snapshot wants it.
+//! Connecting to MySQL servers: by TCP, with TLS as the snapshot wants it, or by the Unix socket of
+//! one beside the sidecar.
 
 use std::io;
 use std::sync::Arc;
@@ -11,7 +12,7 @@ use tokio::net::TcpStream;
 use tokio_rustls::TlsConnector;
 
 use super::login::{Road, log_in, refused, timed_out};
-use super::{Backend, BackendError, Login};
+use super::{Backend, BackendError, Login, connect_socket};
 use crate::net::{Channel, Stream};
 use crate::snapshot::BackendTls;
 
@@ -51,6 +52,11 @@ impl BackendConnector {
         instance: &Instance,
         login: Login,
     ) -> Result<Backend, BackendError> {
+        if let Some(socket) = &instance.socket {
+            let attempt = connect_socket(shard, socket, login);
+            let outcome = tokio::time::timeout(self.patience, attempt).await;
+            return outcome.map_err(|_| timed_out(shard))?;
+        }
         let attempt = async {
             let tcp = TcpStream::connect((instance.host.as_str(), instance.port))
                 .await

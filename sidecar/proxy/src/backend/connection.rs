@@ -10,6 +10,7 @@ use super::statements::Statements;
 use super::written::Written;
 use super::{BackendError, Exchange};
 use crate::charsets;
+use crate::clients::{Entry, Lease};
 use crate::instances::{Server, SocketGuard};
 use crate::net::Channel;
 use crate::pool::{Fit, Holding, Identity, Place, Pool, Seat, Want};
@@ -54,6 +55,10 @@ pub struct Backend {
     counted: Option<OpenGuard>,
     /// Ends it with its server.
     ends: Option<SocketGuard>,
+    /// The server that it leads to.
+    server: Option<Arc<Server>>,
+    /// The client that it works for.
+    lease: Option<Lease>,
     /// The right to have it, where connections are counted. Last: it is given up when all else of
     /// the connection is gone.
     seat: Option<Seat>,
@@ -107,6 +112,8 @@ impl Backend {
             written: None,
             counted: None,
             ends: None,
+            server: None,
+            lease: None,
             seat: None,
             held: None,
         }
@@ -122,6 +129,32 @@ impl Backend {
         // Without a handle it waits as long as the server is silent.
         let socket = self.channel.stream().socket().ok();
         self.ends = socket.map(|socket| server.hold(socket));
+    }
+
+    /// Notes the server that it leads to.
+    pub(crate) fn leads_to(&mut self, server: &Arc<Server>) {
+        self.server = Some(Arc::clone(server));
+    }
+
+    /// Lets it work for a client: whoever interrupts that one's statements interrupts them here.
+    pub(crate) fn work_for(&mut self, client: &Arc<Entry>) {
+        let server = self.server.as_ref();
+        self.lease = server.map(|server| Lease::new(client, server, self.identity.connection_id));
+    }
+
+    /// Whether whoever interrupts a client's statements interrupts what runs here.
+    pub(crate) fn works_for_somebody(&self) -> bool {
+        self.lease.is_some()
+    }
+
+    /// Lets it work for nobody, so that somebody else may have it. That waits for a KILL that is
+    /// under way on it; where one may still come, the connection is given up.
+    pub(crate) async fn work_for_nobody(&mut self) {
+        if let Some(lease) = self.lease.take()
+            && !lease.end().await
+        {
+            self.abandon();
+        }
     }
 
     /// Counts it among the connections of its server.
@@ -193,9 +226,29 @@ impl Backend {
 
     /// Whether it is in a known state and nothing of its session is on it but settings.
     pub(crate) fn may_rest(&self) -> bool {
-        let clean = !self.broken && self.residue.is_nothing() && self.queued == 0;
+        self.is_clean() && self.queued == 0
+    }
+
+    /// The same, whatever waits to be sent.
+    pub(crate) fn is_clean(&self) -> bool {
+        let clean = !self.broken && self.residue.is_nothing();
         let in_transaction = StatusFlags::SERVER_STATUS_IN_TRANS;
         clean && !self.status.contains(in_transaction) && self.channel.buffered().is_empty()
+    }
+
+    /// Sends what was to travel with a statement that did not come.
+    ///
+    /// # Errors
+    /// If the connection breaks, or the server refuses.
+    pub(crate) async fn send_queued(&mut self) -> Result<(), BackendError> {
+        if self.queued == 0 {
+            return Ok(());
+        }
+        let shard = self.shard;
+        let pong = self.command(&Command::Ping, Reply::Command).await?;
+        let pong = pong.finish().await?;
+        pong.map(drop)
+            .map_err(|error| BackendError::Server { shard, error })
     }
 
     /// Since when nobody has used it.
@@ -321,6 +374,24 @@ impl Backend {
     /// If it cannot be encoded for this server.
     pub fn queue_silent(&mut self, command: &Command<'_>) -> Result<(), BackendError> {
         self.put(command)
+    }
+
+    /// Sends a command that has no answer.
+    ///
+    /// # Errors
+    /// If it cannot be encoded for this server, or the connection breaks.
+    pub(crate) async fn send_silent(&mut self, command: &Command<'_>) -> Result<(), BackendError> {
+        let shard = self.shard;
+        self.put(command)?;
+        let written = self.channel.write(&self.out).await;
+        self.out.clear();
+        self.broken |= written.is_err();
+        written.map_err(|source| BackendError::Lost { shard, source })
+    }
+
+    /// Whether its session has a transaction open, as the server said last.
+    pub(crate) fn in_transaction(&self) -> bool {
+        self.status.contains(StatusFlags::SERVER_STATUS_IN_TRANS)
     }
 
     fn put(&mut self, command: &Command<'_>) -> Result<(), BackendError> {

@@ -5,22 +5,24 @@ use std::sync::Arc;
 use remora_discovery::{Identity, Snapshot as Told};
 use tokio::sync::watch;
 
-use super::convert::convert;
+use super::convert::{OwnServer, convert};
 use crate::snapshot::Snapshots;
 use crate::telemetry::Metrics;
 
 /// Puts each snapshot of `told` into force, the first into `snapshots` too, from where the
-/// start of the data plane waits for it. What is in force is noted in `in_force`.
+/// start of the data plane waits for it. What is in force is noted in `in_force`. `own` is reached
+/// by its socket.
 pub async fn follow(
     mut told: watch::Receiver<Option<Arc<Told>>>,
     snapshots: watch::Sender<Option<Arc<Snapshots>>>,
     in_force: watch::Sender<Option<Identity>>,
     metrics: Arc<Metrics>,
+    own: Option<OwnServer>,
 ) {
     loop {
         let next = told.borrow_and_update().clone();
         if let Some(next) = next {
-            take(&next, &snapshots, &in_force, &metrics);
+            take(&next, &snapshots, &in_force, &metrics, own.as_ref());
         }
         if told.changed().await.is_err() {
             return;
@@ -33,8 +35,9 @@ fn take(
     snapshots: &watch::Sender<Option<Arc<Snapshots>>>,
     in_force: &watch::Sender<Option<Identity>>,
     metrics: &Metrics,
+    own: Option<&OwnServer>,
 ) {
-    let snapshot = match convert(told) {
+    let snapshot = match convert(told, own) {
         Ok(snapshot) => snapshot,
         Err(error) => {
             tracing::error!(%error, "The operator's snapshot is refused; the one before stays");
@@ -99,7 +102,7 @@ mod tests {
             told("a", 6, 1),
             told("b", 1, 2),
         ] {
-            take(&next, &snapshots, &in_force, &metrics);
+            take(&next, &snapshots, &in_force, &metrics, None);
             let snapshots = current.borrow().clone().unwrap();
             epochs.push((
                 snapshots.load().epoch,

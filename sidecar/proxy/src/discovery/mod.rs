@@ -5,6 +5,7 @@ mod following;
 mod gateway;
 mod reporting;
 
+pub use convert::OwnServer;
 pub use following::follow;
 pub use gateway::show;
 pub use reporting::{Certificates, Reporting};

@@ -34,6 +34,8 @@ impl Session {
                 .create_schema(world, usize::from(shard.0), schema)
                 .await?;
         }
+        // As MySQL, which asks nobody in the middle of it: shards would differ.
+        self.entry.goes_on();
         let mut backends = self.backends.select(&shards);
         let running = backends.iter_mut().filter_map(|backend| {
             let own = |(shard, _): &&(remora_crds::layout::ShardIndex, _)| {

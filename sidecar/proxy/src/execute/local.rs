@@ -55,6 +55,8 @@ fn plain(name: &str) -> ColumnDef<'_> {
 /// A value of a row that is made here.
 #[derive(Clone, Debug)]
 pub(crate) enum Cell {
+    /// NULL.
+    Null,
     /// Text.
     Text(Vec<u8>),
     /// A number of a LONG column.
@@ -85,6 +87,7 @@ pub(crate) fn put_table(
                 let mut writer = BinaryRowWriter::new(out, row.len());
                 for cell in row {
                     match cell {
+                        Cell::Null => writer.null(),
                         Cell::Text(text) => writer.bytes(text),
                         Cell::Long(number) => writer.encoded(&number.to_le_bytes()),
                         Cell::LongLong(number) => writer.encoded(&number.to_le_bytes()),
@@ -94,6 +97,7 @@ pub(crate) fn put_table(
                 let mut writer = TextRowWriter::new(out);
                 for cell in row {
                     match cell {
+                        Cell::Null => writer.null(),
                         Cell::Text(text) => writer.value(text),
                         Cell::Long(number) => writer.value(number.to_string().as_bytes()),
                         Cell::LongLong(number) => writer.value(number.to_string().as_bytes()),

@@ -29,7 +29,10 @@ impl Session {
             self.lend_insert_id(shard).await?;
         }
         if let Some(backend) = self.backends.get(shard) {
-            backend.residue.may_leave(traits.leaves);
+            // On the single route it is found out afterwards what it was.
+            if traits.leaves_state() || traits.assigns_user_variables {
+                backend.residue.may_leave_anything();
+            }
         }
         if let Some(home) = self.state.variables.on()
             && traits.reads_user_variables

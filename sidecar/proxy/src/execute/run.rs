@@ -218,10 +218,12 @@ impl Session {
             // Its variables are on primaries.
             _ => Reading::Primary,
         };
-        if let Some(answered) = self.replicas.take_answered()
-            && traits.uses_found_rows
-        {
-            self.fetch_found_rows(&answered).await;
+        let answered = self.replicas.take_answered();
+        if traits.uses_found_rows {
+            match answered {
+                Some(answered) => self.fetch_found_rows(&answered).await,
+                None => self.learn_found_rows().await?,
+            }
         }
         if traits.leaves_state() {
             self.replicas.pin();

@@ -51,6 +51,7 @@ impl Session {
         if route.reading == Reading::Replica {
             self.learn_mark(shard).await?;
         }
+        let residue = self.backends.get(shard).map(|b| b.residue.clone());
         self.lend_state(shard, &route.traits).await?;
         if route.insert.is_none() && makes_ids(route.kind) {
             // So that whatever the server says afterwards is the session's.
@@ -59,6 +60,14 @@ impl Session {
         let Some(backend) = self.backends.get(shard) else {
             return Err(Failure::CutOff);
         };
+        let residue = residue.unwrap_or_default();
+        if backend.residue != residue
+            && let Err(error) = backend.ready(&route.call(statement)).await
+        {
+            // What cannot even be prepared leaves nothing.
+            backend.residue = residue;
+            return Err(error.into());
+        }
         if route.reading != Reading::Primary {
             count_primary_read(world, shard);
         }
@@ -79,7 +88,7 @@ impl Session {
             cover: route.cover,
         };
         let relayed = relay(&mut self.client, exchange, &patch).await?;
-        self.note_residue(shard, statement, route, relayed.ended.is_some())
+        self.note_residue(shard, residue, statement, route, relayed.ended.is_some())
             .await?;
         if let Some(error) = relayed.withheld {
             self.ask_transaction(shard).await?;

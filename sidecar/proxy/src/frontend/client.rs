@@ -1,6 +1,7 @@
 //! A client's connection: commands in, answers out.
 
 use std::io;
+use std::os::fd::OwnedFd;
 
 use bytes::{BufMut, BytesMut};
 use remora_protocol::{
@@ -46,6 +47,14 @@ impl Client {
     #[must_use]
     pub(crate) fn capabilities(&self) -> CapabilityFlags {
         self.capabilities
+    }
+
+    /// The client's socket, as another handle of it.
+    ///
+    /// # Errors
+    /// If the process has no more handles.
+    pub(crate) fn socket(&self) -> io::Result<OwnedFd> {
+        self.channel.stream().socket()
     }
 
     /// Whether GTIDs in answers are for the client.

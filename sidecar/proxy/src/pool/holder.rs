@@ -14,6 +14,11 @@ pub(super) fn pass_a_second() -> u32 {
     SECONDS.fetch_add(1, Ordering::Relaxed).wrapping_add(1)
 }
 
+/// What the clock of idle sessions shows.
+pub(super) fn seconds() -> u32 {
+    SECONDS.load(Ordering::Relaxed)
+}
+
 /// What a session with connections is doing.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 #[repr(u8)]
@@ -56,8 +61,7 @@ impl Holder {
     /// so first and looks for those who wait then. In one order for all (`SeqCst`) one of the two
     /// sees the other.
     pub(crate) fn set(&self, doing: Doing) {
-        self.since
-            .store(SECONDS.load(Ordering::Relaxed), Ordering::Relaxed);
+        self.since.store(seconds(), Ordering::Relaxed);
         self.doing.store(doing as u8, Ordering::SeqCst);
     }
 
@@ -77,6 +81,14 @@ impl Holder {
         true
     }
 
+    /// Asks a session, whatever it does, to give back what it can: it has had it for long.
+    pub(super) fn demand(&self) {
+        self.asked.store(true, Ordering::SeqCst);
+        if self.doing.load(Ordering::SeqCst) == Doing::Idle as u8 {
+            self.waker.wake();
+        }
+    }
+
     /// Ready once the session was asked.
     pub(crate) fn poll_asked(&self, cx: &mut std::task::Context<'_>) -> Poll<()> {
         if self.take_asked() {
@@ -90,7 +102,8 @@ impl Holder {
         }
     }
 
-    fn take_asked(&self) -> bool {
+    /// Whether the session was asked since this was looked at last.
+    pub(crate) fn take_asked(&self) -> bool {
         // Most often it is not: a load costs nothing that other cores notice.
         self.asked.load(Ordering::SeqCst) && self.asked.swap(false, Ordering::SeqCst)
     }

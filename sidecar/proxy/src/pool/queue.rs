@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 
 use tokio::sync::oneshot;
 
-use super::holder::Holder;
+use super::holder::{Holder, seconds};
 use super::identity::Want;
 use super::rested::Rested;
 use super::seats::{Bounds, Gave, Granted, Seat, Seats, Took, Waiter};
@@ -29,8 +29,8 @@ impl Pressure {
 #[derive(Debug)]
 pub(crate) struct Pool {
     seats: Mutex<Seats<Rested>>,
-    /// Sessions that hold connections.
-    holders: Mutex<HashMap<u32, Arc<Holder>>>,
+    /// Sessions that hold connections, and since when.
+    holders: Mutex<HashMap<u32, (Arc<Holder>, u32)>>,
     /// How many wait.
     waiting: AtomicUsize,
     pressure: Arc<Pressure>,
@@ -118,6 +118,11 @@ impl Pool {
         };
         self.take_turns(true);
         pause
+    }
+
+    /// How long to wait before a connection is opened, for the sake of other sidecars.
+    pub(crate) fn steps_back(&self) -> Duration {
+        locked(&self.seats).shortage.steps_back(Instant::now())
     }
 
     /// Lets connections be opened again, after the server had room or to see whether it has.
@@ -222,12 +227,15 @@ impl Pool {
 
     /// Asks an idle session for its connection.
     pub(crate) fn ask(&self) {
-        locked(&self.holders).values().any(|holder| holder.ask());
+        locked(&self.holders)
+            .values()
+            .any(|(holder, _)| holder.ask());
     }
 
     /// Notes that a session has a connection, for as long as what this gives is there.
     pub(crate) fn hold(self: &Arc<Self>, holder: &Arc<Holder>) -> Holding {
-        locked(&self.holders).insert(holder.id, Arc::clone(holder));
+        let held = (Arc::clone(holder), seconds());
+        locked(&self.holders).insert(holder.id, held);
         Holding {
             pool: Arc::clone(self),
             holder: holder.id,
@@ -255,9 +263,12 @@ impl Pool {
             self.seat(waiter);
         }
         expired.into_iter().for_each(close);
-        for holder in locked(&self.holders).values() {
+        for (holder, since) in locked(&self.holders).values() {
             if excess || holder.idle_for(tick) >= bounds.idle.as_secs() {
                 holder.ask();
+            }
+            if u64::from(tick.wrapping_sub(*since)) >= bounds.lifetime.as_secs() {
+                holder.demand();
             }
         }
     }

@@ -15,9 +15,10 @@ impl Rested {
     /// Lets a session's connection go, if nothing of the session's is on it.
     ///
     /// # Errors
-    /// Gives it back otherwise: it is under way, broken, in a transaction, or holds state.
+    /// Gives it back otherwise: it is under way, broken, in a transaction, holds state, or its
+    /// session may still be interrupted there (`Backend::work_for_nobody`).
     pub(crate) fn new(mut backend: Backend) -> Result<Self, Box<Backend>> {
-        if backend.may_rest() {
+        if backend.may_rest() && !backend.works_for_somebody() {
             backend.belongs(None);
             Ok(Self { backend })
         } else {

@@ -21,6 +21,8 @@ pub(super) const COMMIT: &[u8] = b"COMMIT AND NO CHAIN NO RELEASE";
 const ROLLBACK: &str = "ROLLBACK AND NO CHAIN NO RELEASE";
 /// MySQL's number for a key that is there already: in the ledger, a fence.
 const DUPLICATE: u16 = 1062;
+/// MySQL's number for a statement that a KILL ended.
+const INTERRUPTED: u16 = 1317;
 /// MySQL's numbers for a procedure that is not there, and for one that an account may not call.
 const NOT_CALLED: [u16; 2] = [1305, 1370];
 /// MySQL's numbers for XA's errors.
@@ -59,7 +61,19 @@ impl Session {
             self.roll_back_everywhere(&open).await;
             return Err(BackendError::gone(open.first).into());
         };
-        match decide(first, joined.id, &joined.written).await {
+        // A KILL must not end the procedure between its COMMIT and its answer.
+        let _shield = self.entry.shield().await;
+        let decided = match decide(first, joined.id, &joined.written).await {
+            Ok(Err(error)) if error.code == INTERRUPTED => {
+                // By somebody at the server itself, maybe behind its COMMIT: only the ledger knows.
+                // Before it is asked, what is not committed must not stand in its way.
+                roll_back(first, ROLLBACK).await;
+                let shard = open.first;
+                Err(BackendError::Server { shard, error })
+            }
+            decided => decided,
+        };
+        match decided {
             Ok(Ok(_)) => {}
             Ok(Err(error)) => {
                 self.roll_back_everywhere(&open).await;

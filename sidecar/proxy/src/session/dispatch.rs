@@ -20,9 +20,13 @@ impl Session {
     /// Runs one command; answers whether the session goes on.
     pub(super) async fn dispatch(&mut self, payload: &[u8]) -> Result<bool, Failure> {
         let command = Command::decode(payload, self.client.capabilities())?;
+        self.entry.begins(&command);
         self.proxy
             .metrics
             .command(CommandKind::from(&command), payload.len());
+        if self.served.is_through(&command) {
+            return self.pass_through(&command).await;
+        }
         match command {
             Command::Quit => return Ok(false),
             Command::Query(sql) => self.query(sql).await?,
@@ -60,7 +64,8 @@ impl Session {
                 self.put_ok(false);
             }
             Command::ChangeUser(request) => return self.change_user(request).await,
-            Command::ProcessKill(_) => return Err(no_kill().into()),
+            Command::ProcessInfo => self.show_processes(false, false, false).await?,
+            Command::ProcessKill(id) => self.kill_by_id(id).await?,
             Command::Debug | Command::Unknown(_) => return Err(Command::unknown_error().into()),
         }
         Ok(!self.leaves)
@@ -113,6 +118,7 @@ impl Session {
                 home.use_database(&shown).await??;
             }
         }
+        self.entry.enters(Some(&shown));
         Arc::make_mut(&mut self.state.context).database = Some(shown);
         Ok(())
     }
@@ -177,6 +183,9 @@ impl Session {
     /// What is left to check of a user who proved who it is.
     pub(super) async fn enter_as(&mut self, database: Option<Vec<u8>>) -> Result<(), Failure> {
         charsets::admit_collation(self.account.identity.collation)?;
+        if self.enter_gateway(database.as_deref()).await? {
+            return Ok(());
+        }
         match database {
             Some(name) => self.change_database(&name).await,
             None => Ok(()),
@@ -209,8 +218,13 @@ impl Session {
             return Ok(false);
         };
         let database = identity.database.clone().filter(|name| !name.is_empty());
-        self.account = Account::new(identity, host);
+        let account = Account::new(identity, host, self.account.port);
+        if let Err(error) = self.entry.become_user(account.who(), None) {
+            return Err(Failure::Last(error));
+        }
+        self.account = account;
         self.renew_state();
+        self.entry.enters(None);
         match self.enter_as(database).await {
             Ok(()) => self.put_ok(false),
             // MySQL ends the connection of a client that it cannot let in as someone else.
@@ -232,13 +246,4 @@ impl Session {
             attributes: self.account.identity.attributes.clone(),
         }
     }
-}
-
-/// KILL would have to reach the shards that work for another session, maybe of another sidecar.
-pub(crate) fn no_kill() -> ErrPacket<'static> {
-    ErrPacket::new(
-        1235,
-        *b"42000",
-        "This version of Remora doesn't yet support KILL; end the client's connection instead",
-    )
 }

@@ -65,6 +65,9 @@ impl Session {
             let database = database_on(&self.state, world, shard).map(str::to_owned);
             let login = self.login(database);
             pool.logged_in(&login);
+            if pool.takes_turns() {
+                tokio::time::sleep(pool.steps_back()).await;
+            }
             let mut seat = Some(seat);
             match world.connect_seated(member, login, &mut seat).await {
                 Ok(mut backend) => {
@@ -88,6 +91,7 @@ impl Session {
         drop(waits);
         metrics.got(got, came.elapsed());
         backend.belongs(Some(pool.hold(&self.holder)));
+        backend.work_for(self.entry.entry());
         Ok(backend)
     }
 
@@ -117,10 +121,17 @@ impl Session {
 
     /// A command ended: its connections can be had.
     pub(super) async fn rests(&mut self) {
-        if self.shows_what_it_does() && self.proxy.servers.pressure().is_felt() {
-            Box::pin(self.give(Pool::is_wanted)).await;
-            self.shows_what_it_does();
+        if !self.shows_what_it_does() {
+            return;
         }
+        if self.holder.take_asked() {
+            Box::pin(self.give(|_| true)).await;
+        } else if self.proxy.servers.pressure().is_felt() {
+            Box::pin(self.give(Pool::is_wanted)).await;
+        } else {
+            return;
+        }
+        self.shows_what_it_does();
     }
 
     /// Somebody asked this idle session for its connections: one who waits, or the pool, which
@@ -146,8 +157,8 @@ impl Session {
             return false;
         }
         let spare = !self.replicas.is_empty() || {
-            let kept = |shard: usize, backend: &Backend| self.keeps(shard) || !backend.may_rest();
-            self.backends.any(|shard, backend| !kept(shard, backend))
+            let spare = |shard, backend: &Backend| !self.keeps(shard) && backend.is_clean();
+            self.backends.any(spare)
         };
         self.holder
             .set(if spare { Doing::Idle } else { Doing::Kept });
@@ -167,7 +178,7 @@ impl Session {
         let wants = |backend: &Backend| backend.pool().is_some_and(|pool| wanted(pool));
         let shards: Vec<usize> = self.backends.shards().collect();
         for shard in shards {
-            let asked = |backend: &&mut Backend| wants(backend) && backend.may_rest();
+            let asked = |backend: &&mut Backend| wants(backend) && backend.is_clean();
             if self.keeps(shard) || self.backends.get(shard).filter(asked).is_none() {
                 continue;
             }
@@ -180,10 +191,15 @@ impl Session {
                 // A variable is too large to be held here.
                 continue;
             }
-            match self.backends.take(shard).map(Rested::new) {
-                Some(Ok(rested)) => rested.give(),
-                Some(Err(backend)) => self.backends.insert(*backend),
-                None => {}
+            if let Some(mut backend) = self.backends.take(shard) {
+                backend.work_for_nobody().await;
+                match Rested::new(backend) {
+                    Ok(rested) => rested.give(),
+                    Err(mut backend) => {
+                        backend.work_for(self.entry.entry());
+                        self.backends.insert(*backend);
+                    }
+                }
             }
             if let Some(pool) = pool.filter(|pool| pool.is_wanted()) {
                 // Whoever asked may not have got it.
@@ -193,7 +209,8 @@ impl Session {
         if let Some(answered) = self.replicas.take_answered() {
             self.fetch_found_rows(&answered).await;
         }
-        for backend in self.replicas.take(wants) {
+        for mut backend in self.replicas.take(wants) {
+            backend.work_for_nobody().await;
             if let Ok(rested) = Rested::new(backend) {
                 rested.give();
             }
@@ -206,6 +223,7 @@ impl Session {
         let Some(backend) = self.backends.get(shard) else {
             return Ok(());
         };
+        backend.send_queued().await?;
         if self.state.diagnostics == Diagnostics::On(shard) {
             let notes = Note::fetch(backend).await?;
             let world = self.proxy.world();
@@ -213,9 +231,7 @@ impl Session {
             self.state.diagnostics = Diagnostics::of_notes(logical.collect());
         }
         if self.state.found_rows_at == Some(shard) {
-            let table = backend.table(b"SELECT FOUND_ROWS() LIMIT 1").await??;
-            self.state.found_rows = table.text(0).parse().ok();
-            self.state.found_rows_at = None;
+            self.learn_found_rows().await?;
         }
         if matches!(self.state.insert_id, InsertId::Ask { shard: at, .. } if at == shard) {
             self.learn_insert_id().await?;
@@ -226,9 +242,23 @@ impl Session {
         Ok(())
     }
 
+    /// Asks the shard that knows FOUND_ROWS(), if one alone does. The statement that wants it may run
+    /// on another one.
+    pub(crate) async fn learn_found_rows(&mut self) -> Result<(), Failure> {
+        let Some(shard) = self.state.found_rows_at.take() else {
+            return Ok(());
+        };
+        if let Some(backend) = self.backends.get(shard) {
+            let table = backend.table(b"SELECT FOUND_ROWS() LIMIT 1").await??;
+            self.state.found_rows = table.text(0).parse().ok();
+        }
+        Ok(())
+    }
+
     /// Gives all connections back, or ends those with something of the session on them: it ends,
     /// or begins anew as somebody else.
     pub(super) async fn part(&mut self) {
+        self.leave_gateway().await;
         let shards: Vec<usize> = self.backends.shards().collect();
         for shard in shards {
             let Some(mut backend) = self.backends.take(shard) else {
@@ -237,6 +267,7 @@ impl Session {
             if self.state.variables.on() == Some(shard) {
                 backend.is_unclear();
             }
+            backend.work_for_nobody().await;
             let given = match self.state.transaction.includes(shard) {
                 true => Err(Box::new(backend)),
                 false => Rested::new(backend),
@@ -247,7 +278,8 @@ impl Session {
             }
         }
         let replicas: Vec<Backend> = self.replicas.take_all().collect();
-        for backend in replicas {
+        for mut backend in replicas {
+            backend.work_for_nobody().await;
             match Rested::new(backend) {
                 Ok(rested) => rested.give(),
                 Err(backend) => backend.quit().await,

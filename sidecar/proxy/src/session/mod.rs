@@ -13,6 +13,7 @@ mod next_transaction;
 mod prepare;
 mod prepared;
 mod probes;
+mod processes;
 mod query;
 mod reading;
 mod remember;
@@ -22,6 +23,7 @@ mod set;
 mod settings;
 mod show_diagnostics;
 mod state;
+mod through;
 mod transact;
 mod transaction;
 mod utility;
@@ -49,9 +51,11 @@ pub(crate) use replicas::Replicas;
 pub(crate) use residue::Residue;
 pub(crate) use settings::Settings;
 pub(crate) use state::{InsertId, State};
+pub(crate) use through::Served;
 pub(crate) use transaction::{Begun, Transaction};
 pub(crate) use variables::Variables;
 
+use crate::clients::{Registered, Who};
 use crate::execute::ResultCharset;
 use crate::failure::Failure;
 use crate::frontend::{Client, ClientError, log_in};
@@ -65,6 +69,8 @@ pub(crate) struct Session {
     pub(crate) proxy: Arc<Proxy>,
     pub(crate) client: Client,
     pub(crate) id: u32,
+    /// What others see of it.
+    pub(crate) entry: Registered,
     pub(crate) account: Account,
     pub(crate) state: State,
     pub(crate) backends: Backends,
@@ -79,6 +85,8 @@ pub(crate) struct Session {
     pub(crate) normalizer: Normalizer,
     /// COMMIT RELEASE ends the session.
     pub(crate) leaves: bool,
+    /// Who runs its statements.
+    pub(crate) served: Served,
 }
 
 /// As whom the client logged in, and thus the sidecar in its name.
@@ -86,12 +94,14 @@ pub(crate) struct Account {
     pub(crate) identity: ClientIdentity,
     /// The client's host, as MySQL would name it.
     pub(crate) host: String,
+    /// Its port.
+    port: u16,
     /// The same towards MySQL.
     pub(crate) towards_mysql: Arc<Identity>,
 }
 
 impl Account {
-    fn new(identity: ClientIdentity, host: String) -> Self {
+    fn new(identity: ClientIdentity, host: String, port: u16) -> Self {
         let towards_mysql = Arc::new(Identity {
             user: identity.user.clone(),
             password: identity.password.clone(),
@@ -101,7 +111,17 @@ impl Account {
         Self {
             identity,
             host,
+            port,
             towards_mysql,
+        }
+    }
+
+    /// As whom others see the client.
+    fn who(&self) -> Who {
+        Who {
+            user: self.identity.user.clone(),
+            password: self.identity.password.clone(),
+            host: format!("{}:{}", self.host, self.port),
         }
     }
 
@@ -147,11 +167,15 @@ pub(crate) async fn run(
     // holds, and not what its largest statement may need.
     match Box::pin(log_in(&proxy, stream, id, host.clone())).await {
         Ok(Some(logged_in)) => {
-            let client = logged_in.client;
+            let mut client = logged_in.client;
             let database = logged_in.identity.database.clone();
-            let account = Account::new(logged_in.identity, host);
+            let account = Account::new(logged_in.identity, host, peer.port());
+            let entry = Box::pin(register(&proxy, &mut client, id, &account)).await;
+            let Some(entry) = entry else {
+                return;
+            };
             Box::pin(proxy.first_look()).await;
-            let mut session = Session::new(proxy, client, id, account);
+            let mut session = Session::new(proxy, client, entry, account);
             if Box::pin(session.enter(database)).await.is_ok() {
                 session.serve(stop).await;
             }
@@ -165,25 +189,53 @@ pub(crate) async fn run(
     }
 }
 
+/// Adds a client to those that are logged in, or tells it why not.
+async fn register(
+    proxy: &Proxy,
+    client: &mut Client,
+    id: u32,
+    account: &Account,
+) -> Option<Registered> {
+    let refused = match client.socket() {
+        Ok(socket) => match proxy.clients().add(id, account.who(), socket, None) {
+            Ok(entry) => return Some(entry),
+            Err(error) => error,
+        },
+        Err(error) => {
+            tracing::warn!(%error, "A client could not be let in");
+            ErrPacket::new(1040, *b"08004", "Too many connections")
+        }
+    };
+    proxy.metrics.error(refused.code);
+    client.put_error(&refused);
+    // It may be gone; either way its connection ends.
+    drop(client.flush().await);
+    client.close().await;
+    None
+}
+
 impl Session {
-    fn new(proxy: Arc<Proxy>, mut client: Client, id: u32, account: Account) -> Self {
+    fn new(proxy: Arc<Proxy>, mut client: Client, entry: Registered, account: Account) -> Self {
         // Where replicas are read from, the sidecar has servers tell them.
         client.set_own_gtids(proxy.world().reads.is_none());
         let state = State::new(client.capabilities(), account.collation());
+        let holder = Arc::new(Holder::new(entry.id()));
         Self {
             proxy,
             client,
-            id,
+            id: entry.id(),
+            entry,
             account,
             state,
             backends: Backends::default(),
             replicas: Replicas::default(),
-            holder: Arc::new(Holder::new(id)),
+            holder,
             prepared: Prepared::default(),
             probes: Probes::default(),
             result_charset: None,
             normalizer: Normalizer::default(),
             leaves: false,
+            served: Served::default(),
         }
     }
 
@@ -196,7 +248,9 @@ impl Session {
                     ..OkPacket::default()
                 };
                 self.client.put_ok(&ok);
-                Ok(self.client.flush().await?)
+                self.client.flush().await?;
+                self.entry.rests();
+                Ok(())
             }
             Err(Failure::Answer(error) | Failure::Last(error)) => {
                 self.client.put_error(&error);
@@ -215,7 +269,9 @@ impl Session {
                 Ok(payload) => Box::pin(self.dispatch(&payload)).await,
                 Err(error) => Err(error.into()),
             };
-            match self.conclude(outcome).await {
+            let concluded = self.conclude(outcome).await;
+            self.entry.rests();
+            match concluded {
                 Ok(true) => {
                     self.client.rest();
                     self.normalizer.rest();
@@ -233,7 +289,7 @@ impl Session {
         stop: &mut watch::Receiver<bool>,
     ) -> Option<Result<BytesMut, ClientError>> {
         loop {
-            let in_transaction = self.state.transaction.is_open();
+            let in_transaction = self.state.transaction.is_open() || self.served.in_transaction();
             let holder = &self.holder;
             tokio::select! {
                 biased;

@@ -53,10 +53,12 @@ impl Session {
         let client_sql = sql;
         let (catalog, planned, veiled) = match self.veil(&world.catalogs.load(), sql)? {
             None => {
+                self.entry.runs(sql);
                 let (catalog, planned) = self.plan(&world, sql).await?;
                 (catalog, planned, None)
             }
             Some(veil) => {
+                self.entry.runs_veiled();
                 let (catalog, planned, veil, text) = self.prepare_veiled(&world, sql, veil).await?;
                 (catalog, planned, Some((veil, text)))
             }
@@ -197,6 +199,10 @@ impl Session {
         statement: &mut ClientStatement,
         body: &[u8],
     ) -> Result<(), Failure> {
+        match statement.veil {
+            None => self.entry.runs(&statement.sql),
+            Some(_) => self.entry.runs_veiled(),
+        }
         if let Some(error) = statement.spoiled.take() {
             return Err(error.into());
         }

@@ -59,8 +59,10 @@ impl Session {
     async fn statement(&mut self, sql: &[u8], more_results: bool) -> Result<(), Failure> {
         let world = self.proxy.world();
         if world.names.encrypts() && self.veil(&world.catalogs.load(), sql)?.is_some() {
+            self.entry.runs_veiled();
             return self.veiled_statement(&world, sql, more_results).await;
         }
+        self.entry.runs(sql);
         let (catalog, planned) = self.plan(&world, sql).await?;
         let request = Request {
             sql,

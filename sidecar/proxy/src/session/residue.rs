@@ -18,8 +18,6 @@ pub(crate) struct Residue {
     table_locks: bool,
     /// Names of locks that were taken, as constants in SQL.
     locks: Vec<Vec<u8>>,
-    /// A statement that may leave something has not ended yet.
-    pending: bool,
     /// Nobody knows what: only a reset takes it away.
     anything: bool,
 }
@@ -30,14 +28,9 @@ impl Residue {
         *self == Self::default()
     }
 
-    /// A statement that leaves this is about to run. Until it is known what it did, the connection
-    /// is kept.
-    pub(crate) fn may_leave(&mut self, leaves: Leaves) {
-        match leaves {
-            Leaves::Nothing | Leaves::Variables => {}
-            Leaves::TemporaryTable | Leaves::TableLocks | Leaves::NamedLocks => self.pending = true,
-            Leaves::Anything => self.anything = true,
-        }
+    /// Something that leaves nobody knows what is about to run.
+    pub(crate) fn may_leave_anything(&mut self) {
+        self.anything = true;
     }
 
     /// UNLOCK TABLES.
@@ -124,13 +117,15 @@ impl<'a> Words<'a> {
 }
 
 impl Session {
-    /// Notes what a statement left on the connection to `shard`, or took away.
+    /// Notes what a statement left on the connection to `shard`, or took away, where something else
+    /// was `before`.
     ///
     /// # Errors
     /// If the server does not say which locks there are.
     pub(crate) async fn note_residue(
         &mut self,
         shard: usize,
+        before: Residue,
         statement: &Statement<'_>,
         route: &Route<'_>,
         succeeded: bool,
@@ -142,8 +137,14 @@ impl Session {
         let Some(backend) = self.backends.get(shard) else {
             return Ok(());
         };
+        if !(succeeded || route.traits.leaves != Leaves::NamedLocks) {
+            // It may have taken one before it failed.
+            return Ok(());
+        }
+        if route.traits.leaves != Leaves::Anything {
+            backend.residue = before;
+        }
         let residue = &mut backend.residue;
-        residue.pending = false;
         let drops = route.traits.writes && !residue.temporary.is_empty();
         if !succeeded || route.traits.leaves == Leaves::Nothing && !drops {
             return Ok(());
@@ -251,14 +252,5 @@ mod tests {
         assert_eq!(locks("SELECT RELEASE_LOCK('a')").unwrap(), [""; 0]);
         assert_eq!(locks("SELECT GET_LOCK(CONCAT('a', 1), 1)"), None);
         assert_eq!(locks("SELECT GET_LOCK('a' 'b', 1)"), None);
-    }
-
-    #[test]
-    fn a_connection_is_kept_until_it_is_known_what_a_statement_left() {
-        let mut residue = Residue::default();
-        residue.may_leave(Leaves::Variables);
-        assert!(residue.is_nothing());
-        residue.may_leave(Leaves::NamedLocks);
-        assert!(!residue.is_nothing());
     }
 }

@@ -1,6 +1,5 @@
 //! SET: run on one server, remembered for the others.
 
-use remora_planner::Leaves;
 use remora_planner::lexer::{Lexer, SqlMode};
 use remora_planner::utility::{self, Assignment, Scope, SetValue, Span, TransactionScope};
 use remora_protocol::ErrPacket;
@@ -24,6 +23,10 @@ const REFUSED: [&str; 5] = [
     "sql_log_bin",
     "xa_detach_on_prepare",
 ];
+
+/// Variables that begin something on one connection, which to SET them elsewhere does not bring
+/// there.
+const OF_ONE_CONNECTION: [&[u8]; 4] = [b"profiling", b"rand_seed1", b"rand_seed2", b"debug"];
 
 /// How a connection that did not run the SET gets the same value.
 pub(super) enum Replay {
@@ -86,8 +89,9 @@ impl Session {
         let Some(backend) = self.backends.get(shard) else {
             return Err(Failure::CutOff);
         };
-        if leaves_state {
-            backend.residue.may_leave(Leaves::Anything);
+        let of_one = |a: &Assigned| OF_ONE_CONNECTION.iter().any(|name| *name == a.name);
+        if leaves_state || assigned.iter().any(of_one) {
+            backend.residue.may_leave_anything();
         }
         let params = request.params.map(<[_]>::to_vec);
         let using = request.using.iter().map(|name| Operand::Variable(name));

@@ -5,7 +5,6 @@ use std::time::Instant;
 use remora_planner::utility::{self, Show, ShowKind, StatementKind};
 use remora_protocol::{Command, ErrPacket, Reply};
 
-use super::dispatch::no_kill;
 use super::{HOME, Session};
 use crate::console;
 use crate::execute::{Patch, Request, relay};
@@ -38,7 +37,7 @@ impl Session {
                 Err(_) => Err(not_supported("this form of SHOW")),
             },
             StatementKind::UnlockTables => self.unlock_tables(request).await,
-            StatementKind::Kill => Err(no_kill().into()),
+            StatementKind::Kill => self.kill(world, request).await,
             StatementKind::Prepared => self.prepared_by_name(world, request).await,
             _ => Err(not_supported("this statement")),
         }
@@ -55,6 +54,11 @@ impl Session {
             | ShowKind::Errors
             | ShowKind::CountWarnings
             | ShowKind::CountErrors => self.show_diagnostics(world, show.kind, request).await,
+            ShowKind::ProcessList => {
+                let binary = request.params.is_some();
+                self.show_processes(show.full, binary, request.more_results)
+                    .await
+            }
             ShowKind::RemoraShards => {
                 self.put_console(console::shards(&world.snapshot), request.more_results)
                     .await

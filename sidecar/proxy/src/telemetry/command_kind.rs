@@ -67,6 +67,7 @@ impl From<&Command<'_>> for CommandKind {
             Command::Quit
             | Command::FieldList { .. }
             | Command::Statistics
+            | Command::ProcessInfo
             | Command::ProcessKill(_)
             | Command::Debug
             | Command::SetOption(_)

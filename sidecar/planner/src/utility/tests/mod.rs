@@ -113,6 +113,7 @@ fn read_all(sql: &[u8]) {
     let _ = classify(sql, MODE);
     let _ = set(sql, MODE);
     let _ = show(sql, MODE);
+    let _ = kill(sql, MODE);
     let _ = ddl(sql, MODE);
     let _ = describe(sql, MODE);
     let _ = transaction(sql, MODE);

@@ -2,17 +2,27 @@
 
 use bytes::BytesMut;
 use mysql_common::auth::plugins::caching_sha2_password::scramble_sha256;
+use mysql_common::auth::plugins::mysql_native_password::scramble_native;
 
 use super::{client_options, known, login, server_options};
 use crate::auth::{AuthSwitch, PLUGIN, encode_more_data};
 use crate::command::ChangeUser;
 use crate::greeting::{Attributes, Greeting, HandshakeResponse};
 use crate::login::*;
-use crate::{CapabilityFlags, Command, ErrPacket, PacketCodec, StatusFlags, server_offer};
+use crate::{
+    CapabilityFlags, Command, ErrPacket, PacketCodec, Password, StatusFlags, server_offer,
+};
 
 /// A server that was greeted by `response`, its step and its output.
 fn respond(response: &HandshakeResponse<'_>) -> (ServerLogin, PacketCodec, ServerStep, BytesMut) {
-    let mut server = ServerLogin::new(server_options());
+    respond_to(server_options(), response)
+}
+
+fn respond_to(
+    options: ServerOptions,
+    response: &HandshakeResponse<'_>,
+) -> (ServerLogin, PacketCodec, ServerStep, BytesMut) {
+    let mut server = ServerLogin::new(options);
     let (mut codec, mut out) = (PacketCodec::new(MAX_LOGIN_PACKET), BytesMut::new());
     server.greet(&mut codec, &mut out);
     out.clear();
@@ -38,15 +48,29 @@ fn foreign_response() -> HandshakeResponse<'static> {
     }
 }
 
+/// The plugin and the nonce that a client is asked for.
+fn asked(out: &mut BytesMut) -> (String, Vec<u8>) {
+    let switch = AuthSwitch::decode(&out[4..]).unwrap();
+    let plugin = String::from_utf8(switch.plugin.to_vec()).unwrap();
+    let asked = (plugin, switch.data.to_vec());
+    out.clear();
+    asked
+}
+
 #[test]
 fn a_client_that_starts_with_another_plugin_is_asked_to_switch() {
-    let (mut server, mut codec, step, mut out) = respond(&foreign_response());
+    let (mut server, mut codec, step, mut out) = respond(&HandshakeResponse {
+        plugin: Some(b"dialog"),
+        ..foreign_response()
+    });
+    assert!(matches!(step, ServerStep::Account));
+    let step = server
+        .account(known("secret"), &mut codec, &mut out)
+        .unwrap();
     assert!(matches!(step, ServerStep::Continue));
-    let switch = AuthSwitch::decode(&out[4..]).unwrap();
-    assert_eq!(switch.plugin, PLUGIN);
-    let nonce = switch.nonce().unwrap();
+    let nonce = AuthSwitch::decode(&out[4..]).unwrap().nonce().unwrap();
+    assert_eq!(asked(&mut out).0.as_bytes(), PLUGIN);
     let proof = scramble_sha256(&nonce, b"secret");
-    out.clear();
     let step = server.feed(&proof.unwrap(), &mut codec, &mut out).unwrap();
     assert!(matches!(step, ServerStep::Account));
     let step = server
@@ -57,15 +81,146 @@ fn a_client_that_starts_with_another_plugin_is_asked_to_switch() {
 }
 
 #[test]
-fn a_client_that_cannot_switch_is_error_1251() {
-    let response = HandshakeResponse {
+fn a_client_from_before_is_judged_by_its_own_plugin() {
+    for (given, plugin, expected) in [
+        ("secret", Some(&b"mysql_native_password"[..]), true),
+        ("Secret", Some(b"mysql_native_password"), false),
+        // So old that it names no plugin.
+        ("secret", None, true),
+        ("Secret", None, false),
+    ] {
+        let mut server = ServerLogin::new(server_options());
+        let (mut codec, mut out) = (PacketCodec::new(MAX_LOGIN_PACKET), BytesMut::new());
+        server.greet(&mut codec, &mut out);
+        let nonce = Greeting::decode(&out[4..]).unwrap().nonce;
+        let scramble = scramble_native(&nonce, given.as_bytes()).unwrap();
+        out.clear();
+        let mut response = foreign_response();
+        response
+            .capabilities
+            .set(CapabilityFlags::CLIENT_PLUGIN_AUTH, plugin.is_some());
+        let mut payload = BytesMut::new();
+        HandshakeResponse {
+            auth: &scramble,
+            plugin,
+            ..response
+        }
+        .encode(&mut payload)
+        .unwrap();
+        codec.set_sequence(2);
+        let step = server.feed(&payload, &mut codec, &mut out).unwrap();
+        assert!(matches!(step, ServerStep::Account));
+        let step = server
+            .account(known("secret"), &mut codec, &mut out)
+            .unwrap();
+        let admitted = matches!(step, ServerStep::Authenticated);
+        assert_eq!(admitted, expected, "{given} {plugin:?}");
+        if expected {
+            // No packet of another plugin comes in between.
+            assert!(out.is_empty());
+            assert_eq!(server.into_client().password.expose(), b"secret");
+        } else {
+            assert_eq!(ErrPacket::decode(&out[4..]).unwrap().code, 1045);
+        }
+    }
+}
+
+#[test]
+fn a_client_that_answers_the_greeting_with_nothing_is_asked_for_its_own_plugin() {
+    let (mut server, mut codec, _, mut out) = respond(&HandshakeResponse {
+        auth: b"",
+        ..foreign_response()
+    });
+    let step = server
+        .account(known("secret"), &mut codec, &mut out)
+        .unwrap();
+    assert!(matches!(step, ServerStep::Continue));
+    let (plugin, nonce) = asked(&mut out);
+    assert_eq!(plugin, "mysql_native_password");
+    let proof = scramble_native(&nonce, b"secret").unwrap();
+    let step = server.feed(&proof, &mut codec, &mut out).unwrap();
+    assert!(matches!(step, ServerStep::Account));
+    let step = server
+        .account(known("secret"), &mut codec, &mut out)
+        .unwrap();
+    assert!(matches!(step, ServerStep::Authenticated));
+
+    // It has no password, and says so again.
+    let (mut server, mut codec, _, mut out) = respond(&HandshakeResponse {
+        auth: b"",
+        ..foreign_response()
+    });
+    server
+        .account(known("secret"), &mut codec, &mut out)
+        .unwrap();
+    server.feed(b"", &mut codec, &mut out).unwrap();
+    let step = server
+        .account(known("secret"), &mut codec, &mut out)
+        .unwrap();
+    assert!(matches!(step, ServerStep::Denied));
+}
+
+#[test]
+fn who_is_known_elsewhere_cannot_come_by_a_plugin_that_hides_the_password() {
+    let (mut server, mut codec, _, mut out) = respond(&foreign_response());
+    let step = server.account(Credential::Elsewhere, &mut codec, &mut out);
+    assert!(matches!(step, Ok(ServerStep::Continue)));
+    assert_eq!(asked(&mut out).0.as_bytes(), PLUGIN);
+
+    let (mut server, mut codec, step, mut out) = respond(&HandshakeResponse {
         capabilities: foreign_response().capabilities - CapabilityFlags::CLIENT_PLUGIN_AUTH,
         plugin: None,
         ..foreign_response()
-    };
-    let (_, _, step, out) = respond(&response);
-    assert!(matches!(step, ServerStep::Denied));
+    });
+    assert!(matches!(step, ServerStep::Account));
+    let step = server.account(Credential::Elsewhere, &mut codec, &mut out);
+    assert!(matches!(step, Ok(ServerStep::Denied)));
     assert_eq!(ErrPacket::decode(&out[4..]).unwrap().code, 1251);
+}
+
+#[test]
+fn a_password_in_clear_is_asked_for_where_nobody_listens_and_nowhere_else() {
+    for (secure, credential, verified) in [
+        (true, known("secret"), false),
+        (true, Credential::Elsewhere, true),
+        (false, known("secret"), false),
+    ] {
+        let options = ServerOptions {
+            secure_transport: secure,
+            ..server_options()
+        };
+        let response = HandshakeResponse {
+            auth: b"",
+            plugin: Some(b"mysql_clear_password"),
+            ..foreign_response()
+        };
+        let (mut server, mut codec, _, mut out) = respond_to(options, &response);
+        let step = server.account(credential.clone(), &mut codec, &mut out);
+        assert!(matches!(step, Ok(ServerStep::Continue)));
+        let plugin = asked(&mut out).0;
+        if !secure {
+            assert_eq!(plugin.as_bytes(), PLUGIN);
+            continue;
+        }
+        assert_eq!(plugin, "mysql_clear_password");
+        server.feed(b"secret\0", &mut codec, &mut out).unwrap();
+        match server.account(credential, &mut codec, &mut out).unwrap() {
+            ServerStep::Verify(password) if verified => assert_eq!(password.expose(), b"secret"),
+            ServerStep::Authenticated if !verified => {}
+            step => panic!("{step:?}"),
+        }
+    }
+}
+
+#[test]
+fn a_password_that_may_be_left_out_may_not_be_wrong() {
+    let optional = || Credential::Optional(Password::new("secret"));
+    for given in ["", "secret"] {
+        let outcome = login(server_options(), client_options(given), &optional());
+        assert_eq!(outcome.server.unwrap().password.expose(), b"secret");
+    }
+    let outcome = login(server_options(), client_options("guess"), &optional());
+    assert!(outcome.server.is_none());
 }
 
 #[test]
@@ -117,6 +272,8 @@ fn change_user_is_a_login_with_a_nonce_of_its_own() {
     codec.set_sequence(1);
     let (mut server, step) =
         ServerLogin::change_user(server_options(), &before, &change, &mut codec, &mut out).unwrap();
+    assert!(matches!(step, ServerStep::Account));
+    let step = server.account(known("new"), &mut codec, &mut out).unwrap();
     assert!(matches!(step, ServerStep::Continue));
     let nonce = AuthSwitch::decode(&out[4..]).unwrap().nonce().unwrap();
     let proof = scramble_sha256(&nonce, b"new");

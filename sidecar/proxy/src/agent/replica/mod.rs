@@ -54,6 +54,7 @@ impl Source {
                 port: *port,
                 role: Role::Primary,
                 weight: 1,
+                socket: None,
             },
             account: order.account.clone(),
         }))
