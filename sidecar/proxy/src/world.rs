@@ -104,17 +104,7 @@ impl World {
         let Some(primary) = self.fleets.get(shard).and_then(Fleet::primary) else {
             return Err(BackendError::no_primary(shard));
         };
-        let pool = primary.server.pool();
-        let deadline = Instant::now() + pool.bounds().queue;
-        loop {
-            match self.connect_counted(primary, login.clone()).await {
-                Err(error) if is_full(&error) && Instant::now() < deadline => {
-                    tokio::time::sleep(pool.was_full()).await;
-                    pool.try_again(false);
-                }
-                connected => return connected,
-            }
-        }
+        in_turn(primary, || self.connect_counted(primary, login.clone())).await
     }
 
     /// Opens a connection to a server, which takes a seat among those of its pool: `seat`, which
@@ -219,7 +209,11 @@ impl World {
         let Some(member) = members.find(|member| Arc::ptr_eq(&member.server, server)) else {
             return Err(BackendError::gone(shard));
         };
-        self.connector.connect(shard, &member.instance, login).await
+        let connect = || {
+            self.connector
+                .connect(shard, &member.instance, login.clone())
+        };
+        in_turn(member, connect).await
     }
 
     /// Whether tasks look after the servers. Without replicas, and without a word about reads or
@@ -259,5 +253,23 @@ impl World {
             backend.end_with(server);
         }
         Ok(backend)
+    }
+}
+
+/// Tries to connect to a server while it has no room: for as long as sessions do.
+async fn in_turn<F>(member: &Member, connect: impl Fn() -> F) -> Result<Backend, BackendError>
+where
+    F: Future<Output = Result<Backend, BackendError>>,
+{
+    let pool = member.server.pool();
+    let deadline = Instant::now() + pool.bounds().queue;
+    loop {
+        match connect().await {
+            Err(error) if is_full(&error) && Instant::now() < deadline => {
+                tokio::time::sleep(pool.was_full()).await;
+                pool.try_again(false);
+            }
+            connected => return connected,
+        }
     }
 }

@@ -157,6 +157,14 @@ impl Backend {
         }
     }
 
+    /// Its socket, as a handle of its own.
+    ///
+    /// # Errors
+    /// If the process has no more handles.
+    pub(crate) fn socket(&self) -> std::io::Result<std::os::fd::OwnedFd> {
+        self.channel.stream().socket()
+    }
+
     /// Counts it among the connections of its server.
     pub(crate) fn seat(&mut self, seat: Seat) {
         self.seat = Some(seat);
