@@ -13,7 +13,7 @@ use remora_protocol::{CapabilityFlags, ErrPacket, Password, RsaKey, backend_wish
 use tokio::sync::watch;
 
 use crate::atomic::Ledger;
-use crate::backend::{BackendError, Login};
+use crate::backend::{Backend, BackendError, Login};
 use crate::clients::Registry;
 use crate::instances::Servers;
 use crate::layout::{self, LayoutGuard};
@@ -279,26 +279,37 @@ impl Proxy {
             .wrapping_add(1)
     }
 
-    /// Asks MySQL whether it knows this account, which the snapshot does not name.
+    /// Asks MySQL whether it knows this account, which the snapshot does not name. A gateway asks
+    /// MySQL for those who go through it.
     pub async fn verify_elsewhere(&self, user: &[u8], password: Password) -> bool {
         let world = self.world();
+        let login = Login {
+            user: user.to_vec(),
+            password,
+            database: None,
+            capabilities: backend_wish(CapabilityFlags::empty()),
+            collation: 255,
+            attributes: Vec::new(),
+        };
+        let known = async |connected: Result<Backend, BackendError>| match connected {
+            Ok(backend) => {
+                backend.quit().await;
+                Some(true)
+            }
+            Err(BackendError::Server { .. }) => Some(false),
+            // It is down; another one knows the account as well.
+            Err(_) => None,
+        };
+        if let Some(gateway) = self.snapshots.load().connections.through() {
+            let connected = world.connect_gateway(gateway, login.clone()).await;
+            if let Some(known) = known(connected).await {
+                return known;
+            }
+        }
         for shard in 0..world.snapshot.shards.len() {
-            let login = Login {
-                user: user.to_vec(),
-                password: password.clone(),
-                database: None,
-                capabilities: backend_wish(CapabilityFlags::empty()),
-                collation: 255,
-                attributes: Vec::new(),
-            };
-            match world.connect_in_turn(shard, login).await {
-                Ok(backend) => {
-                    backend.quit().await;
-                    return true;
-                }
-                Err(BackendError::Server { .. }) => return false,
-                // The shard is down; another one knows the account as well.
-                Err(_) => {}
+            let connected = world.connect_in_turn(shard, login.clone()).await;
+            if let Some(known) = known(connected).await {
+                return known;
             }
         }
         false
