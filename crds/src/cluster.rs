@@ -16,14 +16,14 @@ mod transactions;
 use kube::{CustomResource, KubeSchema};
 use serde::{Deserialize, Serialize};
 
-pub use access::{Access, SecretKeyRef, User};
+pub use access::{Access, Require, SecretKeyRef, User};
 pub use amount::Amount;
 pub use encryption::{Digest, EncryptedColumn, Encryption, EncryptionKey, Lookup, SecretName};
 pub use mysql::{Mysql, RESERVED_OPTIONS, Resources, Storage};
 pub use reads::{Balancing, Consistency, Reads};
 pub use replication::{Durability, Replication};
 pub use resilience::{CircuitBreaker, Resilience, RetryBudget};
-pub use sidecar::{Pool, Sidecar};
+pub use sidecar::{CertificateKeyRef, ClientTls, Pool, Sidecar};
 pub use status::{ConditionType, Images, KnownKey, ShardData, ShardStatus, ShardingClusterStatus};
 pub use table::{Algorithm, GeneratedKey, GeneratedKeyKind, HashAlgorithm, Sharding, Table};
 pub use transactions::{CrossShard, Transactions};

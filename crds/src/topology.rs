@@ -30,6 +30,9 @@ pub struct Topology {
     /// settling encrypts.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub keys: Vec<ColumnKey>,
+    /// Certificate authorities, as PEM, by which clients' certificates are verified.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub client_ca: Option<String>,
     /// How many connections to each server are this sidecar's share, beside its own few. Below 2 it
     /// goes through `gateway`; where there is none, it takes turns with others. Absent: as many as
     /// the manifest's `sidecar.backendConnections`.

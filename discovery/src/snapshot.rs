@@ -107,6 +107,7 @@ impl From<&Snapshot> for proto::Snapshot {
             backend_ca: backend_ca.clone().unwrap_or_default(),
             agent: agent.as_ref().map(orders_out),
             keys: topology.keys.iter().map(key_out).collect(),
+            client_ca: topology.client_ca.clone().unwrap_or_default(),
             connection_share: topology.connection_share,
             gateway: topology.gateway.as_ref().map(gateway_out),
         }
@@ -175,6 +176,7 @@ impl TryFrom<proto::Snapshot> for Snapshot {
             users: wire.users.into_iter().map(credentials_in).collect(),
             system: wire.system.map(credentials_in),
             keys: wire.keys.into_iter().map(key_in).collect(),
+            client_ca: Some(wire.client_ca).filter(|pem| !pem.is_empty()),
             connection_share: wire.connection_share,
             gateway: wire.gateway.map(gateway_in).transpose()?,
         };
@@ -306,6 +308,7 @@ pub(crate) mod tests {
                     key: "secret-key".to_owned(),
                     settling: true,
                 }],
+                client_ca: Some("CLIENT-PEM".to_owned()),
                 connection_share: Some(7),
                 gateway: Some(Gateway {
                     host: "shop.default.svc".to_owned(),

@@ -85,6 +85,7 @@ fn snapshot(epoch: u64) -> Snapshot {
             users: Vec::new(),
             system: None,
             keys: Vec::new(),
+            client_ca: None,
             connection_share: None,
             gateway: None,
         },

@@ -50,7 +50,22 @@ impl Sidecar {
         admin: u16,
     ) -> Result<Self> {
         let config = configure(folder, manifest, shards)?;
-        Self::start_configured(folder, &config, port, admin).await
+        Self::start_configured(folder, &config, (port, admin), None).await
+    }
+
+    /// [`Sidecar::start`] with logs of this level.
+    ///
+    /// # Errors
+    /// As [`Sidecar::start`].
+    pub async fn start_logging(
+        folder: &Path,
+        manifest: &Value,
+        shards: &[u16],
+        level: &str,
+    ) -> Result<Self> {
+        let config = configure(folder, manifest, shards)?;
+        let ports = (free_port()?, free_port()?);
+        Self::start_configured(folder, &config, ports, Some(level)).await
     }
 
     /// Starts the sidecar on shards with replicas: for each shard its instances.
@@ -63,10 +78,15 @@ impl Sidecar {
         shards: &[Vec<Endpoint>],
     ) -> Result<Self> {
         let config = configure_instances(folder, manifest, shards)?;
-        Self::start_configured(folder, &config, free_port()?, free_port()?).await
+        Self::start_configured(folder, &config, (free_port()?, free_port()?), None).await
     }
 
-    async fn start_configured(folder: &Path, config: &Path, port: u16, admin: u16) -> Result<Self> {
+    async fn start_configured(
+        folder: &Path,
+        config: &Path,
+        (port, admin): (u16, u16),
+        logs: Option<&str>,
+    ) -> Result<Self> {
         let mut command = Command::new(program("remora-sidecar", "REMORA_SIDECAR")?);
         command
             .args(["run", "--config"])
@@ -75,6 +95,7 @@ impl Sidecar {
             .arg(format!("127.0.0.1:{port}"))
             .arg("--admin")
             .arg(format!("127.0.0.1:{admin}"));
+        command.envs(logs.map(|level| ("RUST_LOG", level)));
         let started = Instant::now();
         let process = OwnedProcess::start("remora-sidecar", command, &folder.join("sidecar.log"))?;
         let mut sidecar = Self {

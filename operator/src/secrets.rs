@@ -13,7 +13,7 @@ use kube::api::{Api, Patch, PatchParams, PostParams};
 use kube::{Client, ResourceExt};
 use rand::Rng;
 use rand::distr::Alphanumeric;
-use remora_crds::{ColumnKey, SecretKeyRef, ShardingCluster, User};
+use remora_crds::{CertificateKeyRef, ColumnKey, SecretKeyRef, ShardingCluster, User};
 use serde_json::json;
 
 use crate::act::{ActError, Actor};
@@ -36,6 +36,8 @@ pub struct ClusterSecrets {
     pub servers: ServerSide,
     /// Keys of encrypted columns.
     pub keys: Vec<ColumnKey>,
+    /// The certificate authorities by which clients' certificates are verified.
+    pub client_ca: Option<String>,
 }
 
 /// Why a Secret cannot be read or made.
@@ -134,11 +136,13 @@ pub async fn read(
     let Some(keys) = column_keys::read(&secrets, cluster, Timestamp::now()).await? else {
         return Ok(None);
     };
+    let client_ca = client_ca(&secrets, cluster).await?;
     Ok(Some(ClusterSecrets {
         system,
         users,
         servers,
         keys,
+        client_ca,
     }))
 }
 
@@ -175,11 +179,13 @@ pub async fn ensure(
     }
     let servers = servers::ensure(client, cluster, trust, domain, SystemTime::now()).await?;
     let keys = column_keys::ensure(client, &secrets, &names, cluster).await?;
+    let client_ca = client_ca(&secrets, cluster).await?;
     Ok(ClusterSecrets {
         system,
         users,
         servers,
         keys,
+        client_ca,
     })
 }
 
@@ -278,6 +284,23 @@ async fn given(
     match std::str::from_utf8(&bytes.0) {
         Ok(text) if (1..=128).contains(&text.len()) && !text.contains('\0') => Ok(text.to_owned()),
         _ => Err(SecretError::Unusable { path, name }),
+    }
+}
+
+/// The certificate authorities of clients that the manifest refers to.
+async fn client_ca(
+    secrets: &Api<Secret>,
+    cluster: &ShardingCluster,
+) -> Result<Option<String>, SecretError> {
+    let Some(reference) = &cluster.spec.sidecar.client_ca_secret_ref else {
+        return Ok(None);
+    };
+    let path = "spec.sidecar.clientCaSecretRef".to_owned();
+    let CertificateKeyRef { name, key } = reference.clone();
+    let found = fetch(secrets, &name).await?;
+    match found.and_then(|secret| text(&secret, &key)) {
+        Some(pem) => Ok(Some(pem)),
+        None => Err(SecretError::Missing { path, name, key }),
     }
 }
 

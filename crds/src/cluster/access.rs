@@ -23,6 +23,36 @@ pub struct User {
     /// the operator makes a password.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub password_secret_ref: Option<SecretKeyRef>,
+    /// How many connections of this user each sidecar admits at the same time: another one gets
+    /// error 1226, as with MySQL's MAX_USER_CONNECTIONS. Without it there is no such limit.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(range(min = 1, max = 100000))]
+    pub max_connections: Option<u32>,
+    /// What this user's clients must show besides the password, as in MySQL's CREATE USER …
+    /// REQUIRE: `SSL` (TLS), or `X509` (a certificate of `spec.sidecar.clientCaSecretRef` too).
+    /// Others get error 1045, on loopback too.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub require: Option<Require>,
+    /// Whether clients may log in as this user without a password where the sidecar listens on
+    /// loopback alone, as in applications' pods: whoever reaches it is in the same pod. Gateways
+    /// ask for the password all the same.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub passwordless: bool,
+}
+
+impl User {
+    /// What `maxConnections` may be.
+    pub const MAX_CONNECTIONS: std::ops::RangeInclusive<u32> = 1..=100_000;
+}
+
+/// What a user's clients must show besides the password.
+#[derive(Clone, Copy, Debug, Deserialize, Eq, JsonSchema, PartialEq, Serialize)]
+pub enum Require {
+    /// TLS.
+    #[serde(rename = "SSL")]
+    Ssl,
+    /// TLS, and a certificate.
+    X509,
 }
 
 /// A key of a Secret in the cluster's namespace.

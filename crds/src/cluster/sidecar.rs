@@ -5,6 +5,7 @@ use std::time;
 
 use kube::KubeSchema;
 use kube::core::Duration;
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::Resources;
@@ -25,6 +26,42 @@ pub struct Sidecar {
     /// How connections to MySQL are kept.
     #[serde(default)]
     pub pool: Pool,
+    /// Whether clients must use TLS, as with MySQL's `require_secure_transport`: `Preferred` (they
+    /// may) or `Required` (others get error 3159, but for those on loopback, whom nobody can listen
+    /// to).
+    #[serde(default)]
+    pub client_tls: ClientTls,
+    /// Where the certificate authorities stand by which clients' certificates are verified, as PEM
+    /// in a Secret of the cluster's namespace. Without it clients show none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub client_ca_secret_ref: Option<CertificateKeyRef>,
+}
+
+/// Whether clients must use TLS.
+#[derive(Clone, Copy, Debug, Default, Deserialize, Eq, JsonSchema, PartialEq, Serialize)]
+pub enum ClientTls {
+    /// They may.
+    #[default]
+    Preferred,
+    /// They must, but for those on loopback.
+    Required,
+}
+
+/// A key of a Secret with certificates, in the cluster's namespace.
+#[derive(Clone, Debug, Deserialize, JsonSchema, PartialEq, Serialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct CertificateKeyRef {
+    /// The Secret's name.
+    #[schemars(length(min = 1, max = 253))]
+    pub name: String,
+    /// The key within the Secret.
+    #[serde(default = "ca_crt")]
+    #[schemars(length(min = 1, max = 253))]
+    pub key: String,
+}
+
+fn ca_crt() -> String {
+    "ca.crt".to_owned()
 }
 
 /// How a sidecar's connections to MySQL are kept.
@@ -98,6 +135,8 @@ impl Default for Sidecar {
             resources: Resources::default(),
             backend_connections: backend_connections(),
             pool: Pool::default(),
+            client_tls: ClientTls::default(),
+            client_ca_secret_ref: None,
         }
     }
 }

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use super::Errors;
-use crate::ShardingClusterSpec;
+use crate::{ShardingClusterSpec, User};
 
 const SYSTEM_SCHEMAS: [&str; 5] = [
     "mysql",
@@ -76,6 +76,12 @@ pub(super) fn users(spec: &ShardingClusterSpec, errors: &mut Errors) {
             &path,
             "root and names that begin with mysql or remora are MySQL's and Remora's own \
              accounts; choose another name",
+        );
+        errors.unless(
+            user.max_connections
+                .is_none_or(|most| User::MAX_CONNECTIONS.contains(&most)),
+            format!("spec.users[{}].maxConnections", user.name),
+            "must be from 1 to 100000; leave it out for no limit",
         );
     }
 }

@@ -47,6 +47,9 @@ pub(super) struct Model {
     pub(super) account: Account,
     pub(super) database: &'static str,
     pub(super) settings: BTreeMap<&'static str, String>,
+    /// It sets nothing: its connections are of use to others like it as they are, and whatever is
+    /// left on them shows.
+    pub(super) plain: bool,
     /// `@mark`: none until the session has set it.
     pub(super) mark: Option<String>,
     pub(super) variables: BTreeMap<&'static str, Option<String>>,
@@ -74,6 +77,7 @@ impl Model {
             account,
             database,
             settings: defaults.clone(),
+            plain: false,
             mark: None,
             variables: VARIABLES.map(|name| (name, None)).into(),
             assigned: false,

@@ -79,6 +79,15 @@ const PINNED: [Step; 6] = [
     Step::Transaction,
 ];
 
+/// What a session that is plain does not do.
+const SETTING: [Step; 5] = [
+    Step::Set,
+    Step::Variable,
+    Step::Several,
+    Step::Assign,
+    Step::Into,
+];
+
 /// How a session ends, and another begins.
 const ENDS: [Step; 7] = [
     Step::Reset,
@@ -147,7 +156,10 @@ impl Session {
     }
 
     async fn step(&mut self, steps: &[Step]) -> Result<()> {
-        let step = *steps.choose(&mut self.random).context("no steps")?;
+        let mut step = *steps.choose(&mut self.random).context("no steps")?;
+        if self.model.plain && SETTING.contains(&step) {
+            step = Step::Look;
+        }
         *self.done.entry(step).or_default() += 1;
         let done = tokio::time::timeout(STEP, self.take(step)).await;
         done.map_err(|_| anyhow::anyhow!("no answer for {} s", STEP.as_secs()))
@@ -190,9 +202,14 @@ impl Session {
         }
     }
 
-    /// Looks at a session that just began, which must have nothing of another's; then marks it.
+    /// Looks at a session that just began, which must have nothing of another's; then marks it,
+    /// or leaves it plain.
     pub(super) async fn introduce(&mut self) -> Result<()> {
         self.look().await.context("a session that begins")?;
+        self.model.plain = self.random.random_bool(0.4);
+        if self.model.plain {
+            return Ok(());
+        }
         self.ok(&format!("SET @mark = '{}'", self.mark)).await?;
         self.model.mark = Some(self.mark.clone());
         Ok(())

@@ -2,6 +2,7 @@
 
 mod answers;
 mod connections;
+mod doors;
 mod encrypted;
 mod keys;
 mod layout;

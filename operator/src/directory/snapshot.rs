@@ -112,6 +112,7 @@ pub(super) fn snapshot(
                 password: secrets.system.sidecar.clone(),
             }),
             keys: secrets.keys.iter().filter(gets_key).cloned().collect(),
+            client_ca: secrets.client_ca.clone(),
             connection_share: Some(match recipient {
                 Recipient::Agent(_) => shares.gateway,
                 // Whoever may not go through a gateway takes turns with the others.
@@ -290,6 +291,7 @@ mod tests {
 
     fn secrets() -> ClusterSecrets {
         ClusterSecrets {
+            client_ca: None,
             system: SystemPasswords {
                 sidecar: "s".to_owned(),
                 agent: "a".to_owned(),

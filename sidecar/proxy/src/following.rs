@@ -214,7 +214,13 @@ impl Proxy {
         snapshot: Arc<Snapshot>,
         closed: BTreeMap<String, String>,
     ) -> Result<World, WorldError> {
-        World::new(snapshot, closed, &self.servers, self.metrics.clone())
+        World::new(
+            snapshot,
+            closed,
+            &self.servers,
+            self.metrics.clone(),
+            &self.shown,
+        )
     }
 
     /// Puts `snapshot` with `closed` tables in the place of `current`, unless it is the same.

@@ -10,11 +10,12 @@ use remora_crds::GeneratedKeyKind;
 use remora_planner::veil::Veiler;
 use remora_planner::{Needed, Planner};
 use remora_protocol::{CapabilityFlags, ErrPacket, Password, RsaKey, backend_wish};
-use tokio::sync::watch;
+use tokio::sync::{Semaphore, watch};
 
 use crate::atomic::Ledger;
 use crate::backend::{Backend, BackendError, Login};
 use crate::clients::Registry;
+use crate::frontend::{Backoff, WaitingRoom};
 use crate::instances::Servers;
 use crate::layout::{self, LayoutGuard};
 use crate::net::{ShownCertificate, TlsError};
@@ -30,6 +31,9 @@ use crate::world::{World, WorldError};
 const DEFAULT_VERSION: &str = "9.7.4";
 /// How long the first sessions wait for [`Proxy::first_look`].
 const FIRST_LOOK: Duration = Duration::from_secs(1);
+/// How many passwords MySQL is asked about at the same time. Each is a login there: whoever tries
+/// many names must not make the servers busy.
+const ASKED_ELSEWHERE: usize = 8;
 /// What cached plans may take.
 const PLAN_CACHE: u64 = 16 << 20;
 /// The same for how statements on protected columns are veiled.
@@ -39,9 +43,7 @@ const VEIL_CACHE: u64 = 4 << 20;
 pub struct Proxy {
     /// What the sidecar was told.
     pub snapshots: Arc<Snapshots>,
-    /// TLS towards clients.
-    pub client_tls: Arc<rustls::ServerConfig>,
-    /// What they are shown.
+    /// The certificate that clients are shown.
     pub shown: Arc<ShownCertificate>,
     /// Texts to plans, with a cache for all sessions.
     pub planner: Planner,
@@ -65,6 +67,12 @@ pub struct Proxy {
     /// Sessions that are served here, and not by a gateway.
     served_here: Arc<AtomicUsize>,
     clients: Arc<Registry>,
+    /// Clients that are logging in.
+    pub(crate) waiting_room: Arc<WaitingRoom>,
+    /// Logins that failed.
+    pub(crate) backoff: Backoff,
+    /// Passwords that MySQL is asked about.
+    elsewhere: Semaphore,
     /// Since when there is a snapshot.
     started: Instant,
     /// The first layout was compared with the rows, or that was tried.
@@ -101,12 +109,11 @@ impl Proxy {
     pub fn new(snapshots: Arc<Snapshots>, metrics: Arc<Metrics>) -> Result<Self, ProxyError> {
         let servers = Servers::default();
         let none = BTreeMap::new();
-        let world = World::new(snapshots.load(), none, &servers, metrics.clone())?;
+        let shown = ShownCertificate::self_made()?;
+        let world = World::new(snapshots.load(), none, &servers, metrics.clone(), &shown)?;
         snapshots.adopted(&world.snapshot.backend_tls);
         metrics.pools.has_share(world.snapshot.connections.share);
-        let shown = ShownCertificate::self_made()?;
         Ok(Self {
-            client_tls: shown.server_config()?,
             shown,
             planner: Planner::new(PLAN_CACHE),
             veiler: Veiler::new(VEIL_CACHE),
@@ -124,6 +131,9 @@ impl Proxy {
             connections: AtomicU32::new(0),
             served_here: Arc::default(),
             clients: Arc::default(),
+            waiting_room: Arc::default(),
+            backoff: Backoff::default(),
+            elsewhere: Semaphore::new(ASKED_ELSEWHERE),
             started: Instant::now(),
             looked: watch::Sender::new(false),
             other_layout: AtomicBool::new(false),
@@ -159,6 +169,11 @@ impl Proxy {
         self.node.rest().await;
     }
 
+    /// How many connections of a user there may be.
+    pub(crate) fn limit_of(&self, user: &[u8]) -> Option<u32> {
+        self.snapshots.load().user(user)?.max_connections
+    }
+
     /// The sidecar's own connections.
     pub(crate) fn system(&self) -> &System {
         &self.system
@@ -186,14 +201,14 @@ impl Proxy {
     /// Puts another world into force.
     pub(crate) fn put_world(&self, world: World) {
         self.servers.retain(&world.fleets, &self.metrics);
-        let share = world.snapshot.connections.share;
-        self.metrics.pools.has_share(share);
         if !world.snapshot.has_users_of(&self.world().snapshot) {
             // Whoever has another password, or may not come any more.
             for member in world.fleets.iter().flat_map(|fleet| &fleet.members) {
                 member.server.pool().clear();
             }
         }
+        let share = world.snapshot.connections.share;
+        self.metrics.pools.has_share(share);
         self.snapshots.adopted(&world.snapshot.backend_tls);
         self.world.store(Arc::new(world));
         self.worlds.send_replace(());
@@ -282,6 +297,10 @@ impl Proxy {
     /// Asks MySQL whether it knows this account, which the snapshot does not name. A gateway asks
     /// MySQL for those who go through it.
     pub async fn verify_elsewhere(&self, user: &[u8], password: Password) -> bool {
+        // It is never closed.
+        let Ok(_permit) = self.elsewhere.acquire().await else {
+            return false;
+        };
         let world = self.world();
         let login = Login {
             user: user.to_vec(),

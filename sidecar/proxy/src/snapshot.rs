@@ -9,6 +9,7 @@ use arc_swap::ArcSwap;
 use remora_cipher::{KeyMaterial, KeyRing};
 use remora_crds::{
     ColumnKey, Credentials, Gateway, Instance, Role, ShardEndpoints, ShardingClusterSpec, Topology,
+    User,
 };
 use remora_discovery::{Fingerprint, fingerprints};
 use secrecy::{ExposeSecret, SecretString};
@@ -37,6 +38,8 @@ pub struct Snapshot {
     pub backend_tls: BackendTls,
     /// The keys of encrypted columns that this sidecar was given.
     pub keys: Arc<KeyRing>,
+    /// The certificate authorities by which clients' certificates are verified (PEM).
+    pub client_ca: Option<Arc<str>>,
     /// How many connections the sidecar may have.
     pub connections: Connections,
 }
@@ -189,8 +192,18 @@ impl Snapshot {
             keeper,
             backend_tls,
             keys,
+            client_ca: topology.client_ca.map(Arc::from),
             connections,
         })
+    }
+
+    /// What the manifest says of a user.
+    #[must_use]
+    pub fn user(&self, name: &[u8]) -> Option<&User> {
+        self.spec
+            .users
+            .iter()
+            .find(|user| user.name.as_bytes() == name)
     }
 
     /// The server of `shard` that takes writes, if it has one.

@@ -11,7 +11,7 @@ use crate::backend::{Backend, BackendConnector, BackendError, Login};
 use crate::catalog::Catalogs;
 use crate::instances::{Fleet, Member, Policy, Server, Servers};
 use crate::names::Names;
-use crate::net::TlsError;
+use crate::net::{ShownCertificate, TlsError};
 use crate::pool::{Seat, is_full};
 use crate::session::HOME;
 use crate::snapshot::Snapshot;
@@ -31,6 +31,8 @@ pub struct World {
     pub(crate) fleets: Vec<Fleet>,
     /// How replicas are read from; `None` where they are not.
     pub(crate) reads: Option<Policy>,
+    /// TLS towards clients.
+    pub(crate) client_tls: Arc<rustls::ServerConfig>,
     connector: BackendConnector,
     metrics: Arc<Metrics>,
 }
@@ -38,7 +40,7 @@ pub struct World {
 /// Why a snapshot cannot be served.
 #[derive(Debug, thiserror::Error)]
 pub enum WorldError {
-    /// The certificate authorities of the backends.
+    /// The certificate authorities of the backends, or of clients.
     #[error(transparent)]
     Tls(#[from] TlsError),
     /// The tables.
@@ -56,6 +58,7 @@ impl World {
         closed: BTreeMap<String, String>,
         servers: &Servers,
         metrics: Arc<Metrics>,
+        shown: &Arc<ShownCertificate>,
     ) -> Result<Self, WorldError> {
         let names = Names::new(&snapshot.spec);
         let catalogs = Catalogs::empty(&snapshot.spec, &closed)?;
@@ -71,10 +74,11 @@ impl World {
         Ok(Self {
             fleets,
             reads,
-            snapshot,
             names,
             catalogs,
             closed,
+            client_tls: shown.server_config(snapshot.client_ca.as_deref())?,
+            snapshot,
             connector,
             metrics,
         })

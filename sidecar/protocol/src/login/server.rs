@@ -90,6 +90,8 @@ pub struct ClientIdentity {
     pub max_packet: u32,
     /// What the client says about itself.
     pub attributes: Vec<(Vec<u8>, Vec<u8>)>,
+    /// The greeting's nonce, by which clients from before plugins prove themselves again.
+    pub(super) nonce: [u8; NONCE],
 }
 
 #[derive(Debug)]
@@ -148,7 +150,9 @@ impl ServerLogin {
         options
             .capabilities
             .set(CapabilityFlags::CLIENT_SSL, options.tls);
+        let (nonce, secure) = (new_nonce(), options.secure_transport);
         let client = ClientIdentity {
+            nonce,
             user: Vec::new(),
             password: Password::default(),
             database: None,
@@ -157,7 +161,6 @@ impl ServerLogin {
             max_packet: 0,
             attributes: Vec::new(),
         };
-        let (nonce, secure) = (new_nonce(), options.secure_transport);
         let exchange = Exchange::new(nonce, secure, options.rsa.clone());
         Self {
             options,
@@ -187,7 +190,7 @@ impl ServerLogin {
     /// transport is secure is `options.secure_transport`, which TLS makes true.
     ///
     /// The client scrambled with the nonce of its greeting; it is always asked
-    /// anew, with a nonce of its own, as MySQL does.
+    /// anew, with a nonce of its own, as MySQL does, unless it is too old for that.
     pub fn change_user(
         options: ServerOptions,
         before: &ClientIdentity,
@@ -204,12 +207,15 @@ impl ServerLogin {
             collation: change.collation.unwrap_or(before.collation),
             max_packet: before.max_packet,
             attributes: change.attributes.owned()?,
+            nonce: before.nonce,
         };
         let can_switch = before
             .capabilities
             .contains(CapabilityFlags::CLIENT_PLUGIN_AUTH);
         if !can_switch {
-            let step = login.deny(&old_client(), codec, out);
+            login.nonce = before.nonce;
+            let native = Some(Plugin::Native.name());
+            let step = login.answered(native, change.auth, Asked::OldGreeting);
             return Ok((login, step));
         }
         let step = login.answered(change.plugin, b"", Asked::Nothing);
@@ -271,6 +277,7 @@ impl ServerLogin {
             collation: u16::from(response.collation),
             max_packet: response.max_packet,
             attributes: response.attributes.owned()?,
+            nonce: self.client.nonce,
         };
         self.exchange = Exchange::new(self.nonce, self.secure, self.options.rsa.clone());
         match response.plugin {
@@ -339,9 +346,13 @@ impl ServerLogin {
             ));
         };
         let is_empty = Exchange::is_empty(&answer.bytes);
-        if let (Credential::Optional(password), true, true) =
-            (&credential, is_empty, answer.asked != Asked::Nothing)
-        {
+        // Nothing from one who was greeted by another plugin than its own says nothing yet.
+        let is_answer = match answer.asked {
+            Asked::Greeting => answer.plugin == Some(Plugin::Sha2),
+            Asked::OldGreeting | Asked::Switch => true,
+            Asked::Nothing => false,
+        };
+        if let (Credential::Optional(password), true, true) = (&credential, is_empty, is_answer) {
             self.client.password = password.clone();
             return Ok(self.progressed(Progress::Right, codec, out));
         }

@@ -69,6 +69,12 @@ pub(super) fn validate(topology: &Topology, manifest: &ShardingCluster) -> Vec<F
             );
         }
     }
+    if let Some(pem) = &topology.client_ca
+        && !pem.contains("-----BEGIN CERTIFICATE-----")
+    {
+        let reason = "holds no certificate; give the authorities of clients as PEM";
+        add("clientCa", reason.to_owned());
+    }
     errors
 }
 

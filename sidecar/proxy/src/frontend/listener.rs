@@ -1,17 +1,17 @@
 //! Accepting clients, and letting go of them at the end.
 
-use std::net::SocketAddr;
+use std::io;
 use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::BytesMut;
 use remora_protocol::{ErrPacket, MAX_LOGIN_PACKET, PacketCodec};
-use tokio::io::AsyncWriteExt;
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::watch;
 use tokio::task::JoinSet;
 use tracing::Instrument;
 
+use super::login::Peer;
 use crate::net::Stream;
 use crate::proxy::Proxy;
 use crate::session;
@@ -19,11 +19,8 @@ use crate::session;
 /// How long transactions may go on once the process was told to end. Kubernetes kills after
 /// thirty seconds by default; this leaves time to close.
 const GRACE: Duration = Duration::from_secs(20);
-/// How many clients there may be, those that log in among them. Each costs some tens of
-/// kilobytes here and a connection on each shard that it uses.
+/// How many clients there may be that are logged in. Each costs some tens of kilobytes here.
 const MOST_CLIENTS: usize = 10_000;
-/// How long a client that is turned away has to take notice.
-const TURN_AWAY: Duration = Duration::from_secs(1);
 /// MySQL's number for too many connections.
 const TOO_MANY: u16 = 1040;
 /// How long to wait when the process is out of descriptors before accepting again.
@@ -32,24 +29,36 @@ const OUT_OF_DESCRIPTORS: Duration = Duration::from_millis(50);
 /// Serves clients until `stop` says otherwise; then lets open transactions finish.
 pub async fn serve(proxy: Arc<Proxy>, listener: TcpListener, mut stop: watch::Receiver<bool>) {
     let mut sessions = JoinSet::new();
+    let on_loopback = listener
+        .local_addr()
+        .is_ok_and(|own| own.ip().is_loopback());
     loop {
         let accepted = tokio::select! {
             accepted = listener.accept() => accepted,
             _ = stop.wait_for(|stop| *stop) => break,
         };
         match accepted {
-            Ok((tcp, peer)) => {
+            Ok((tcp, address)) => {
                 // Sessions that ended are forgotten here, so that the set does not grow.
                 while sessions.try_join_next().is_some() {}
-                if sessions.len() >= MOST_CLIENTS {
+                // Those that are logging in have a room of their own, and fill no places.
+                if sessions.len() >= MOST_CLIENTS + proxy.waiting_room.len() {
                     proxy.metrics.error(TOO_MANY);
-                    tokio::spawn(turn_away(tcp));
+                    turn_away(&tcp);
                     continue;
                 }
                 let Ok(stream) = Stream::tcp(tcp) else {
                     continue;
                 };
+                let peer = Peer {
+                    address,
+                    on_loopback,
+                };
                 spawn(&mut sessions, proxy.clone(), stream, peer, stop.clone());
+            }
+            // It was gone before it was accepted, which is its own affair.
+            Err(error) if !is_shortage(&error) => {
+                tracing::debug!(%error, "A client was not accepted");
             }
             Err(error) => {
                 tracing::warn!(%error, "Accepting a client failed");
@@ -68,11 +77,18 @@ pub async fn serve(proxy: Arc<Proxy>, listener: TcpListener, mut stop: watch::Re
 }
 
 /// Tells a client that there are too many, in place of a greeting.
-async fn turn_away(mut tcp: TcpStream) {
-    let refusal = too_many();
-    let told = tokio::time::timeout(TURN_AWAY, tcp.write_all(&refusal));
-    // It may be gone; either way its connection ends.
-    drop(told.await);
+fn turn_away(tcp: &TcpStream) {
+    // A fresh socket has room for it. The client may be gone; either way its connection ends.
+    let _ = tcp.try_write(&too_many());
+}
+
+/// Whether there is nothing left of what a socket needs, so that the next attempt would fail too.
+fn is_shortage(error: &io::Error) -> bool {
+    use rustix::io::Errno;
+    let code = error.raw_os_error();
+    [Errno::MFILE, Errno::NFILE, Errno::NOBUFS, Errno::NOMEM]
+        .iter()
+        .any(|shortage| code == Some(shortage.raw_os_error()))
 }
 
 /// The packet of MySQL's error 1040.
@@ -87,11 +103,11 @@ fn spawn(
     sessions: &mut JoinSet<()>,
     proxy: Arc<Proxy>,
     stream: Stream,
-    peer: SocketAddr,
+    peer: Peer,
     stop: watch::Receiver<bool>,
 ) {
     let id = proxy.next_connection_id();
-    let span = tracing::debug_span!("client", id, %peer);
+    let span = tracing::debug_span!("client", id, peer = %peer.address);
     // A panic ends this task alone; the set sees it end like any other.
     sessions.spawn(session::run(proxy, stream, id, peer, stop).instrument(span));
 }

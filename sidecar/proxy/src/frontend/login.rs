@@ -1,6 +1,7 @@
 //! Logging a client in, and in again (COM_CHANGE_USER).
 
 use std::io;
+use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -11,8 +12,11 @@ use remora_protocol::{
 };
 use secrecy::ExposeSecret;
 use tokio_rustls::TlsAcceptor;
+use zeroize::Zeroize;
 
+use super::backoff::{Applicant, Attempt};
 use super::client::{Client, ClientError, MAX_PACKET};
+use super::entitled::{Way, insecure, may_come, needs_no_password};
 use crate::net::{Channel, Stream};
 use crate::proxy::Proxy;
 
@@ -29,6 +33,34 @@ pub(crate) struct LoggedIn {
     pub identity: ClientIdentity,
 }
 
+/// Where a client comes from.
+#[derive(Clone, Debug)]
+pub(crate) struct Peer {
+    /// Its address.
+    pub(crate) address: SocketAddr,
+    /// The address that is listened on is loopback.
+    pub(crate) on_loopback: bool,
+}
+
+impl Peer {
+    /// Its host, as MySQL names it.
+    pub(crate) fn host(&self) -> String {
+        match self.address.ip() {
+            ip if ip.is_loopback() => "localhost".to_owned(),
+            ip => ip.to_string(),
+        }
+    }
+
+    fn way(&self, stream: &Stream) -> Way {
+        Way {
+            loopback: self.address.ip().is_loopback(),
+            private: self.on_loopback,
+            tls: stream.is_private(),
+            certificate: stream.has_certificate(),
+        }
+    }
+}
+
 /// Greets a client and lets it prove who it is. `None`: it was denied and told so.
 ///
 /// # Errors
@@ -37,38 +69,57 @@ pub(crate) async fn log_in(
     proxy: &Proxy,
     stream: Stream,
     connection_id: u32,
-    host: String,
+    peer: &Peer,
 ) -> Result<Option<LoggedIn>, ClientError> {
-    let attempt = attempt(proxy, stream, connection_id, host);
-    tokio::time::timeout(TIMEOUT, attempt)
-        .await
-        .map_err(|_| ClientError::Io(io::ErrorKind::TimedOut.into()))?
+    let place = proxy.waiting_room.enter();
+    let attempt = attempt(proxy, stream, connection_id, peer);
+    let timed = tokio::time::timeout(TIMEOUT, attempt);
+    let too_slow = || ClientError::Io(io::ErrorKind::TimedOut.into());
+    tokio::select! {
+        biased;
+        done = timed => done.map_err(|_| too_slow())?,
+        () = place.shown_out() => Err(too_slow()),
+    }
 }
 
 async fn attempt(
     proxy: &Proxy,
     stream: Stream,
     connection_id: u32,
-    host: String,
+    peer: &Peer,
 ) -> Result<Option<LoggedIn>, ClientError> {
-    let mut machine = ServerLogin::new(options(proxy, &stream, connection_id, host));
+    let mut machine = ServerLogin::new(options(proxy, &stream, connection_id, peer));
     let mut codec = PacketCodec::new(MAX_LOGIN_PACKET);
     let mut channel = Channel::new(stream);
     let mut out = BytesMut::new();
+    let mut judge = Judge::new(proxy, peer);
     machine.greet(&mut codec, &mut out);
     channel.write(&out).await?;
     out.clear();
     loop {
-        let payload = receive(&mut channel, &mut codec).await?;
-        let mut step = match machine.feed(&payload, &mut codec, &mut out) {
+        let mut payload = receive(&mut channel, &mut codec).await?;
+        let step = machine.feed(&payload, &mut codec, &mut out);
+        // The password may be in it.
+        payload.zeroize();
+        let mut step = match step {
             Ok(step) => step,
             Err(e) => return Err(refuse(&mut channel, &mut codec, e).await),
         };
-        step = decide(proxy, &mut machine, &mut codec, &mut out, step).await?;
+        let way = peer.way(channel.stream());
+        let tls = proxy.world().snapshot.spec.sidecar.client_tls;
+        if !matches!(step, ServerStep::StartTls)
+            && let Some(error) = insecure(tls, way)
+        {
+            codec.encode_with(&mut out, |payload| error.encode(payload));
+            step = ServerStep::Denied;
+        }
+        step = judge
+            .decide(&mut machine, &mut codec, &mut out, step, way)
+            .await?;
         channel.write(&out).await?;
         out.clear();
         match step {
-            ServerStep::StartTls => channel = secure(channel, &proxy.client_tls).await?,
+            ServerStep::StartTls => channel = secure(channel, &proxy.world().client_tls).await?,
             ServerStep::Authenticated => {
                 let identity = machine.into_client();
                 codec.set_max_packet(MAX_PACKET);
@@ -104,9 +155,9 @@ pub(crate) async fn change_user(
     before: &ClientIdentity,
     request: &ChangeUser<'_>,
     connection_id: u32,
-    host: String,
+    peer: &Peer,
 ) -> Result<Option<ClientIdentity>, ClientError> {
-    let mut options = options(proxy, client.channel.stream(), connection_id, host);
+    let mut options = options(proxy, client.channel.stream(), connection_id, peer);
     options.tls = false;
     let Client {
         channel,
@@ -114,10 +165,12 @@ pub(crate) async fn change_user(
         out,
         ..
     } = client;
+    let way = peer.way(channel.stream());
+    let mut judge = Judge::new(proxy, peer);
     let (mut machine, mut step) = ServerLogin::change_user(options, before, request, codec, out)?;
     let attempt = async {
         loop {
-            step = decide(proxy, &mut machine, codec, out, step).await?;
+            step = judge.decide(&mut machine, codec, out, step, way).await?;
             channel.write(out).await?;
             out.clear();
             match step {
@@ -125,8 +178,11 @@ pub(crate) async fn change_user(
                 ServerStep::Denied => return Ok(None),
                 _ => {}
             }
-            let payload = receive(channel, codec).await?;
-            step = machine.feed(&payload, codec, out)?;
+            let mut payload = receive(channel, codec).await?;
+            let fed = machine.feed(&payload, codec, out);
+            // The password may be in it.
+            payload.zeroize();
+            step = fed?;
         }
     };
     tokio::time::timeout(TIMEOUT, attempt)
@@ -134,7 +190,7 @@ pub(crate) async fn change_user(
         .map_err(|_| ClientError::Io(io::ErrorKind::TimedOut.into()))?
 }
 
-fn options(proxy: &Proxy, stream: &Stream, connection_id: u32, host: String) -> ServerOptions {
+fn options(proxy: &Proxy, stream: &Stream, connection_id: u32, peer: &Peer) -> ServerOptions {
     ServerOptions {
         version: proxy.server_version(),
         connection_id,
@@ -144,43 +200,89 @@ fn options(proxy: &Proxy, stream: &Stream, connection_id: u32, host: String) -> 
         tls: matches!(stream, Stream::Tcp(_)),
         secure_transport: stream.is_private(),
         rsa: proxy.rsa_key(),
-        host,
+        host: peer.host(),
     }
 }
 
 /// Answers what the login machine asks about accounts.
-///
-/// Accounts of the manifest are verified here. Others may have been made by SQL: only MySQL
-/// knows them, so the client is asked for the password in full and MySQL decides.
-async fn decide(
-    proxy: &Proxy,
-    machine: &mut ServerLogin,
-    codec: &mut PacketCodec,
-    out: &mut BytesMut,
-    step: ServerStep,
-) -> Result<ServerStep, ClientError> {
-    let step = match step {
-        ServerStep::Account => {
-            let snapshot = proxy.snapshots.load();
-            let known = str::from_utf8(machine.user())
-                .ok()
-                .and_then(|u| snapshot.users.get(u));
-            let credential = match known {
-                Some(password) => {
-                    Credential::Password(Password::new(password.expose_secret().as_bytes()))
-                }
-                None => Credential::Elsewhere,
-            };
-            machine.account(credential, codec, out)?
+struct Judge<'a> {
+    proxy: &'a Proxy,
+    peer: &'a Peer,
+    /// Who tries, and what keeps others of the same from trying meanwhile.
+    attempt: Option<(Applicant, Attempt)>,
+}
+
+impl<'a> Judge<'a> {
+    fn new(proxy: &'a Proxy, peer: &'a Peer) -> Self {
+        Self {
+            proxy,
+            peer,
+            attempt: None,
         }
-        other => other,
-    };
-    match step {
-        ServerStep::Verify(password) => {
-            let accepted = proxy.verify_elsewhere(machine.user(), password).await;
-            Ok(machine.verdict(accepted, codec, out))
+    }
+
+    /// Accounts of the manifest are verified here. Others may have been made by SQL: only MySQL
+    /// knows them, so the client is asked for the password in full and MySQL decides.
+    async fn decide(
+        &mut self,
+        machine: &mut ServerLogin,
+        codec: &mut PacketCodec,
+        out: &mut BytesMut,
+        step: ServerStep,
+        way: Way,
+    ) -> Result<ServerStep, ClientError> {
+        let step = match step {
+            ServerStep::Account => {
+                self.wait(machine.user()).await;
+                let credential = self.credential(machine.user(), way);
+                machine.account(credential, codec, out)?
+            }
+            other => other,
+        };
+        let step = match step {
+            ServerStep::Verify(password) => {
+                let accepted = self.proxy.verify_elsewhere(machine.user(), password).await;
+                machine.verdict(accepted, codec, out)
+            }
+            other => other,
+        };
+        if let Some((applicant, _)) = &self.attempt {
+            match &step {
+                ServerStep::Authenticated => self.proxy.backoff.succeeded(applicant),
+                ServerStep::Denied => self.proxy.backoff.failed(applicant),
+                _ => {}
+            }
         }
-        other => Ok(other),
+        Ok(step)
+    }
+
+    /// Waits, once, for as long as earlier failures demand.
+    async fn wait(&mut self, user: &[u8]) {
+        if self.attempt.is_none() {
+            let applicant = Applicant::new(self.peer.address.ip(), user);
+            let attempt = self.proxy.backoff.admit(&applicant).await;
+            self.attempt = Some((applicant, attempt));
+        }
+    }
+
+    fn credential(&self, user: &[u8], way: Way) -> Credential {
+        let snapshot = self.proxy.snapshots.load();
+        let rules = snapshot.user(user);
+        if !may_come(rules, way) {
+            tracing::debug!("A client lacks what spec.users[].require asks for");
+            return Credential::Unknown;
+        }
+        let known = str::from_utf8(user)
+            .ok()
+            .and_then(|user| snapshot.users.get(user));
+        let Some(password) = known else {
+            return Credential::Elsewhere;
+        };
+        let password = Password::new(password.expose_secret().as_bytes());
+        match needs_no_password(rules, way) {
+            true => Credential::Optional(password),
+            false => Credential::Password(password),
+        }
     }
 }
 

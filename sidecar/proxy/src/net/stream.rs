@@ -56,6 +56,15 @@ impl Stream {
         }
     }
 
+    /// Whether the peer showed a certificate, which was verified.
+    #[must_use]
+    pub(crate) fn has_certificate(&self) -> bool {
+        match self {
+            Self::Tcp(_) | Self::Unix(_) => false,
+            Self::Tls(s) => s.get_ref().1.peer_certificates().is_some(),
+        }
+    }
+
     /// Whether bytes on this stream cannot be read by others on the way.
     #[must_use]
     pub(crate) fn is_private(&self) -> bool {

@@ -6,7 +6,10 @@ use arc_swap::ArcSwap;
 use rustls::client::danger::{HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier};
 use rustls::crypto::aws_lc_rs::sign::any_supported_type;
 use rustls::crypto::{CryptoProvider, aws_lc_rs, verify_tls12_signature, verify_tls13_signature};
-use rustls::server::{ClientHello, NoServerSessionStorage, ResolvesServerCert};
+use rustls::server::{
+    ClientHello, NoServerSessionStorage, ResolvesServerCert, VerifierBuilderError,
+    WebPkiClientVerifier,
+};
 use rustls::sign::CertifiedKey;
 use rustls::{ClientConfig, DigitallySignedStruct, RootCertStore, ServerConfig, SignatureScheme};
 use rustls_pki_types::pem::PemObject;
@@ -24,6 +27,9 @@ pub enum TlsError {
     /// The certificate for clients, or its key, is not one.
     #[error("certificate for clients: {0}")]
     Shown(rustls_pki_types::pem::Error),
+    /// No client could be verified by these authorities.
+    #[error("certificate authority of clients: {0}")]
+    ClientAuthority(#[from] VerifierBuilderError),
     /// The certificate authority's PEM is not one.
     #[error("certificate authority: {0}")]
     Authority(rustls_pki_types::pem::Error),
@@ -65,16 +71,29 @@ impl ShownCertificate {
     }
 
     /// TLS towards clients with it. Nothing is resumed: a client that comes back after a rotation
-    /// would go on under the certificate of before.
+    /// would go on under the certificate of before. With authorities of clients (PEM), a client may
+    /// show a certificate, which must be of one of them.
     ///
     /// # Errors
-    /// If rustls lacks a protocol version, which a test would show.
-    pub(crate) fn server_config(self: &Arc<Self>) -> Result<Arc<ServerConfig>, TlsError> {
-        let mut config =
-            ServerConfig::builder_with_provider(Arc::new(aws_lc_rs::default_provider()))
-                .with_safe_default_protocol_versions()?
-                .with_no_client_auth()
-                .with_cert_resolver(self.clone());
+    /// If the authorities are none.
+    pub(crate) fn server_config(
+        self: &Arc<Self>,
+        client_ca: Option<&str>,
+    ) -> Result<Arc<ServerConfig>, TlsError> {
+        let provider = Arc::new(aws_lc_rs::default_provider());
+        let builder = ServerConfig::builder_with_provider(provider.clone())
+            .with_safe_default_protocol_versions()?;
+        let builder = match client_ca {
+            None => builder.with_no_client_auth(),
+            Some(pem) => {
+                let roots = Arc::new(authorities(pem.as_bytes())?);
+                let verifier = WebPkiClientVerifier::builder_with_provider(roots, provider)
+                    .allow_unauthenticated()
+                    .build()?;
+                builder.with_client_cert_verifier(verifier)
+            }
+        };
+        let mut config = builder.with_cert_resolver(self.clone());
         config.send_tls13_tickets = 0;
         config.session_storage = Arc::new(NoServerSessionStorage {});
         Ok(Arc::new(config))
@@ -113,15 +132,20 @@ pub(crate) fn accept_any_server() -> Result<Arc<ClientConfig>, TlsError> {
 /// # Errors
 /// If `pem` holds no valid certificate.
 pub(crate) fn verify_server(pem: &[u8]) -> Result<Arc<ClientConfig>, TlsError> {
-    let mut roots = RootCertStore::empty();
-    for certificate in CertificateDer::pem_slice_iter(pem) {
-        roots.add(certificate.map_err(TlsError::Authority)?)?;
-    }
+    let roots = authorities(pem)?;
     let config = ClientConfig::builder_with_provider(Arc::new(aws_lc_rs::default_provider()))
         .with_safe_default_protocol_versions()?
         .with_root_certificates(roots)
         .with_no_client_auth();
     Ok(Arc::new(config))
+}
+
+fn authorities(pem: &[u8]) -> Result<RootCertStore, TlsError> {
+    let mut roots = RootCertStore::empty();
+    for certificate in CertificateDer::pem_slice_iter(pem) {
+        roots.add(certificate.map_err(TlsError::Authority)?)?;
+    }
+    Ok(roots)
 }
 
 /// Verifies that the peer holds the key of the certificate it shows, but not whose it is.

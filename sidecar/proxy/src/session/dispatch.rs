@@ -200,7 +200,7 @@ impl Session {
     }
 
     async fn change_user(&mut self, request: ChangeUser<'_>) -> Result<bool, Failure> {
-        let host = self.account.host.clone();
+        let peer = self.account.peer.clone();
         self.part().await;
         let own_gtids = self.proxy.world().reads.is_none();
         self.client.set_own_gtids(own_gtids);
@@ -212,14 +212,15 @@ impl Session {
             before,
             &request,
             self.id,
-            host.clone(),
+            &peer,
         );
         let Some(identity) = changed.await? else {
             return Ok(false);
         };
         let database = identity.database.clone().filter(|name| !name.is_empty());
-        let account = Account::new(identity, host, self.account.port);
-        if let Err(error) = self.entry.become_user(account.who(), None) {
+        let account = Account::new(identity, peer);
+        let limit = self.proxy.limit_of(&account.identity.user);
+        if let Err(error) = self.entry.become_user(account.who(), limit) {
             return Err(Failure::Last(error));
         }
         self.account = account;

@@ -31,7 +31,6 @@ mod variables;
 mod veiled;
 
 use std::future::poll_fn;
-use std::net::SocketAddr;
 use std::sync::Arc;
 
 use bytes::BytesMut;
@@ -58,7 +57,7 @@ pub(crate) use variables::Variables;
 use crate::clients::{Registered, Who};
 use crate::execute::ResultCharset;
 use crate::failure::Failure;
-use crate::frontend::{Client, ClientError, log_in};
+use crate::frontend::{Client, ClientError, Peer, log_in};
 use crate::names::logical;
 use crate::net::Stream;
 use crate::pool::{Holder, Identity};
@@ -92,16 +91,14 @@ pub(crate) struct Session {
 /// As whom the client logged in, and thus the sidecar in its name.
 pub(crate) struct Account {
     pub(crate) identity: ClientIdentity,
-    /// The client's host, as MySQL would name it.
-    pub(crate) host: String,
-    /// Its port.
-    port: u16,
+    /// Where the client comes from.
+    pub(crate) peer: Peer,
     /// The same towards MySQL.
     pub(crate) towards_mysql: Arc<Identity>,
 }
 
 impl Account {
-    fn new(identity: ClientIdentity, host: String, port: u16) -> Self {
+    fn new(identity: ClientIdentity, peer: Peer) -> Self {
         let towards_mysql = Arc::new(Identity {
             user: identity.user.clone(),
             password: identity.password.clone(),
@@ -110,8 +107,7 @@ impl Account {
         });
         Self {
             identity,
-            host,
-            port,
+            peer,
             towards_mysql,
         }
     }
@@ -121,7 +117,7 @@ impl Account {
         Who {
             user: self.identity.user.clone(),
             password: self.identity.password.clone(),
-            host: format!("{}:{}", self.host, self.port),
+            host: format!("{}:{}", self.peer.host(), self.peer.address.port()),
         }
     }
 
@@ -153,23 +149,18 @@ pub(crate) async fn run(
     proxy: Arc<Proxy>,
     stream: Stream,
     id: u32,
-    peer: SocketAddr,
+    peer: Peer,
     stop: watch::Receiver<bool>,
 ) {
-    let host = if peer.ip().is_loopback() {
-        "localhost".to_owned()
-    } else {
-        peer.ip().to_string()
-    };
     let metrics = proxy.metrics.clone();
     let _open = metrics.connected();
     // What is needed for a while only is in boxes: a client that rests costs what its session
     // holds, and not what its largest statement may need.
-    match Box::pin(log_in(&proxy, stream, id, host.clone())).await {
+    match Box::pin(log_in(&proxy, stream, id, &peer)).await {
         Ok(Some(logged_in)) => {
             let mut client = logged_in.client;
             let database = logged_in.identity.database.clone();
-            let account = Account::new(logged_in.identity, host, peer.port());
+            let account = Account::new(logged_in.identity, peer);
             let entry = Box::pin(register(&proxy, &mut client, id, &account)).await;
             let Some(entry) = entry else {
                 return;
@@ -196,8 +187,9 @@ async fn register(
     id: u32,
     account: &Account,
 ) -> Option<Registered> {
+    let limit = proxy.limit_of(&account.identity.user);
     let refused = match client.socket() {
-        Ok(socket) => match proxy.clients().add(id, account.who(), socket, None) {
+        Ok(socket) => match proxy.clients().add(id, account.who(), socket, limit) {
             Ok(entry) => return Some(entry),
             Err(error) => error,
         },

@@ -221,6 +221,18 @@ fn a_password_that_may_be_left_out_may_not_be_wrong() {
     }
     let outcome = login(server_options(), client_options("guess"), &optional());
     assert!(outcome.server.is_none());
+
+    // One with another plugin is asked for it first: it waits for that.
+    let (mut server, mut codec, _, mut out) = respond(&HandshakeResponse {
+        auth: b"",
+        ..foreign_response()
+    });
+    let step = server.account(optional(), &mut codec, &mut out);
+    assert!(matches!(step, Ok(ServerStep::Continue)));
+    assert_eq!(asked(&mut out).0, "mysql_native_password");
+    server.feed(b"", &mut codec, &mut out).unwrap();
+    let step = server.account(optional(), &mut codec, &mut out);
+    assert!(matches!(step, Ok(ServerStep::Authenticated)));
 }
 
 #[test]
@@ -288,6 +300,33 @@ fn change_user_is_a_login_with_a_nonce_of_its_own() {
         (before.collation, before.capabilities)
     );
     assert_eq!(after.database, None);
+}
+
+#[test]
+fn a_client_from_before_plugins_changes_its_user_by_the_first_nonce() {
+    let mut before = login(server_options(), client_options("secret"), &known("secret"))
+        .server
+        .unwrap();
+    before.capabilities -= CapabilityFlags::CLIENT_PLUGIN_AUTH;
+    for (given, expected) in [("new", true), ("old", false)] {
+        let scramble = scramble_native(&before.nonce, given.as_bytes()).unwrap();
+        let change = ChangeUser {
+            user: b"other",
+            auth: &scramble,
+            database: None,
+            collation: None,
+            plugin: None,
+            attributes: Attributes::default(),
+        };
+        let (mut codec, mut out) = (PacketCodec::new(1 << 20), BytesMut::new());
+        let options = server_options();
+        let changed =
+            ServerLogin::change_user(options, &before, &change, &mut codec, &mut out).unwrap();
+        let (mut server, step) = changed;
+        assert!(matches!(step, ServerStep::Account));
+        let step = server.account(known("new"), &mut codec, &mut out).unwrap();
+        assert_eq!(matches!(step, ServerStep::Authenticated), expected);
+    }
 }
 
 /// A client that was greeted and has sent its response.
