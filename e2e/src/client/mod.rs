@@ -123,7 +123,14 @@ impl Client {
             bail!("{} parameters for {}", params.len(), statement.params);
         }
         let mut payload = BytesMut::new();
-        encode_execute(statement.id, 0, params, &mut payload);
+        encode_execute(
+            statement.id,
+            0,
+            params,
+            &[],
+            self.capabilities,
+            &mut payload,
+        );
         self.send_payload(&payload).await
     }
 

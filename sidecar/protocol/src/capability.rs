@@ -6,11 +6,9 @@ pub use mysql_common::constants::{
 
 /// What a client is offered, but for TLS, which depends on a certificate.
 ///
-/// Left out on purpose: compression (a later step), LOCAL INFILE (it reads the
-/// application's files), query attributes (they shift every statement's text),
-/// optional metadata (column definitions are always sent, and relayed as they are), and
-/// CLIENT_NO_SCHEMA: MySQL then reads `a.b` as `b`, whatever schema a statement names, and the
-/// physical ones are told apart by nothing else.
+/// LOCAL INFILE among it: whether files are taken is for the servers to say (`local_infile`).
+/// Left out on purpose is CLIENT_NO_SCHEMA: MySQL then reads `a.b` as `b`, whatever schema a
+/// statement names, and the physical ones are told apart by nothing else.
 #[must_use]
 pub fn server_offer() -> CapabilityFlags {
     CapabilityFlags::CLIENT_LONG_PASSWORD
@@ -34,12 +32,18 @@ pub fn server_offer() -> CapabilityFlags {
         | CapabilityFlags::CLIENT_CAN_HANDLE_EXPIRED_PASSWORDS
         | CapabilityFlags::CLIENT_SESSION_TRACK
         | CapabilityFlags::CLIENT_DEPRECATE_EOF
+        | CapabilityFlags::CLIENT_QUERY_ATTRIBUTES
+        | CapabilityFlags::CLIENT_COMPRESS
+        | CapabilityFlags::CLIENT_ZSTD_COMPRESSION_ALGORITHM
+        | CapabilityFlags::CLIENT_LOCAL_FILES
+        | CapabilityFlags::CLIENT_OPTIONAL_RESULTSET_METADATA
 }
 
 /// What a connection to MySQL asks for on behalf of a client with `client`'s
 /// capabilities: those that shape answers or the meaning of statements are the
 /// client's own, so that answers can be relayed byte by byte. Session tracking
-/// is always on, for GTIDs and the transaction's state.
+/// is always on, for GTIDs and the transaction's state, and query attributes are:
+/// they cost two bytes a statement, and all connections stay alike.
 #[must_use]
 pub fn backend_wish(client: CapabilityFlags) -> CapabilityFlags {
     let mirrored = CapabilityFlags::CLIENT_FOUND_ROWS
@@ -48,8 +52,9 @@ pub fn backend_wish(client: CapabilityFlags) -> CapabilityFlags {
         | CapabilityFlags::CLIENT_MULTI_RESULTS
         | CapabilityFlags::CLIENT_PS_MULTI_RESULTS
         | CapabilityFlags::CLIENT_CAN_HANDLE_EXPIRED_PASSWORDS
+        | CapabilityFlags::CLIENT_LOCAL_FILES
         | CapabilityFlags::CLIENT_DEPRECATE_EOF;
-    let mut wish = (client & mirrored) | login_needs();
+    let mut wish = (client & mirrored) | login_needs() | CapabilityFlags::CLIENT_QUERY_ATTRIBUTES;
     // A text with several statements never reaches a server as one: a server that takes no such
     // texts cannot be made to run what nobody planned. Who may send several takes several results.
     if client.contains(CapabilityFlags::CLIENT_MULTI_STATEMENTS) {
@@ -76,20 +81,16 @@ mod tests {
     use super::*;
 
     #[test]
-    fn nothing_is_offered_that_is_not_kept() {
-        for refused in [
-            CapabilityFlags::CLIENT_QUERY_ATTRIBUTES,
+    fn servers_compress_nothing_and_always_define_columns() {
+        let all = backend_wish(CapabilityFlags::all());
+        for kept in [
             CapabilityFlags::CLIENT_COMPRESS,
             CapabilityFlags::CLIENT_ZSTD_COMPRESSION_ALGORITHM,
-            CapabilityFlags::CLIENT_LOCAL_FILES,
             CapabilityFlags::CLIENT_OPTIONAL_RESULTSET_METADATA,
             CapabilityFlags::CLIENT_NO_SCHEMA,
         ] {
-            assert!(!server_offer().intersects(refused), "{refused:?}");
-            assert!(
-                !backend_wish(CapabilityFlags::all()).intersects(refused),
-                "{refused:?}"
-            );
+            assert!(server_offer().contains(kept), "{kept:?}");
+            assert!(!all.intersects(kept), "{kept:?}");
         }
     }
 

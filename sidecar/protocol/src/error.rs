@@ -19,6 +19,9 @@ pub enum ProtocolError {
         /// The number in the packet's header.
         got: u8,
     },
+    /// A compressed packet does not hold what it says.
+    #[error("a packet cannot be uncompressed")]
+    Uncompressible,
     /// A packet announces more bytes than `max_allowed_packet`.
     #[error("packet bigger than {limit} bytes")]
     TooLarge {
@@ -36,6 +39,9 @@ impl ProtocolError {
                 ErrPacket::new(1835, *b"HY000", "Malformed communication packet.")
             }
             Self::OutOfOrder { .. } => ErrPacket::new(1156, *b"08S01", "Got packets out of order"),
+            Self::Uncompressible => {
+                ErrPacket::new(1157, *b"08S01", "Couldn't uncompress communication packet")
+            }
             Self::TooLarge { .. } => ErrPacket::new(
                 1153,
                 *b"08S01",

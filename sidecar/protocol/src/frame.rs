@@ -29,6 +29,8 @@ pub(crate) fn header(buf: &[u8]) -> Option<(usize, u8)> {
 #[derive(Debug)]
 pub struct PacketCodec {
     sequence: u8,
+    /// Whether frames must carry the number that is due.
+    ordered: bool,
     max_packet: usize,
     /// The payloads of the full frames of a packet whose last frame is still to come.
     partial: BytesMut,
@@ -40,9 +42,16 @@ impl PacketCodec {
     pub fn new(max_packet: usize) -> Self {
         Self {
             sequence: 0,
+            ordered: true,
             max_packet,
             partial: BytesMut::new(),
         }
+    }
+
+    /// Takes frames whatever their numbers are. Under compression the outer packets are counted,
+    /// and peers number what is inside as they like.
+    pub fn take_any_sequence(&mut self) {
+        self.ordered = false;
     }
 
     /// Starts a new exchange, that is, a new command.
@@ -73,13 +82,16 @@ impl PacketCodec {
     /// against the header, before the caller buffers what it announces.
     pub fn decode(&mut self, buf: &mut BytesMut) -> Result<Option<BytesMut>> {
         while let Some((length, sequence)) = header(buf) {
-            if sequence != self.sequence {
+            if sequence != self.sequence && self.ordered {
                 return Err(ProtocolError::OutOfOrder {
                     expected: self.sequence,
                     got: sequence,
                 });
             }
+            self.sequence = sequence;
             if self.partial.len() + length > self.max_packet {
+                // MySQL's error counts as the answer to this frame.
+                self.sequence = sequence.wrapping_add(1);
                 return Err(ProtocolError::TooLarge {
                     limit: self.max_packet,
                 });
@@ -154,10 +166,25 @@ pub fn encode_packet_with(sequence: &mut u8, out: &mut BytesMut, fill: impl FnOn
         out[start..start + HEADER].copy_from_slice(&head);
         *sequence = sequence.wrapping_add(1);
     } else {
-        let payload = out.split_off(start + HEADER);
-        out.truncate(start);
-        encode_packet(sequence, &payload, out);
+        put_headers(sequence, start, length, out);
     }
+}
+
+/// Makes room in a payload that takes several frames for their headers, from behind, so that it
+/// is not there twice.
+fn put_headers(sequence: &mut u8, start: usize, length: usize, out: &mut BytesMut) {
+    let last = length / MAX_FRAME;
+    out.put_bytes(0, last * HEADER);
+    for frame in (0..=last).rev() {
+        let in_frame = MAX_FRAME.min(length - frame * MAX_FRAME);
+        let from = start + HEADER + frame * MAX_FRAME;
+        let to = from + frame * HEADER;
+        out.copy_within(from..from + in_frame, to);
+        let mut head = (in_frame as u32).to_le_bytes();
+        head[3] = sequence.wrapping_add(frame as u8);
+        out[to - HEADER..to].copy_from_slice(&head);
+    }
+    *sequence = sequence.wrapping_add(last as u8).wrapping_add(1);
 }
 
 fn put_header(sequence: &mut u8, length: usize, out: &mut BytesMut) {
@@ -242,6 +269,16 @@ mod tests {
             codec.decode(&mut wire),
             Err(ProtocolError::TooLarge { limit: 100 })
         );
+        assert_eq!(codec.sequence(), 1, "the error's number");
+    }
+
+    #[test]
+    fn inside_of_compressed_packets_numbers_are_the_peers() {
+        let mut codec = PacketCodec::new(100);
+        codec.take_any_sequence();
+        let mut wire = BytesMut::from(&b"\x01\x00\x00\x07\x0e"[..]);
+        assert_eq!(codec.decode(&mut wire).unwrap().unwrap(), b"\x0e"[..]);
+        assert_eq!(codec.sequence(), 8);
     }
 
     #[test]

@@ -14,6 +14,7 @@ mod capability;
 mod collation;
 mod column;
 mod command;
+mod compress;
 mod error;
 mod execute;
 mod frame;
@@ -30,10 +31,13 @@ pub use capability::{
 };
 pub use collation::collation;
 pub use column::{ColumnDef, rename_schema};
-pub use command::{ChangeUser, Command, Execute};
+pub use command::{
+    Attribute, ChangeUser, Command, Execute, Query, QueryAttributes, put_attributes,
+};
+pub use compress::{CompressedCodec, Compression};
 pub use error::{ProtocolError, Result};
 pub use execute::{
-    DateTime, Param, ParamType, ParamValue, RawParam, Time, decode_params, encode_execute,
+    DateTime, Param, ParamType, ParamValue, RawParam, Time, decode_execute, encode_execute,
     encode_long_data,
 };
 pub use frame::{HEADER, MAX_FRAME, PacketCodec, encode_packet, encode_packet_with, payload};

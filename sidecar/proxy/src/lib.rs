@@ -19,6 +19,7 @@ mod layout;
 mod names;
 mod net;
 mod node;
+mod packet_limit;
 mod pool;
 mod proxy;
 mod sequence;

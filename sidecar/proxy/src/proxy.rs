@@ -20,6 +20,7 @@ use crate::instances::Servers;
 use crate::layout::{self, LayoutGuard};
 use crate::net::{ShownCertificate, TlsError};
 use crate::node::Node;
+use crate::packet_limit::PacketLimit;
 use crate::sequence::Sequences;
 use crate::session::HOME;
 use crate::snapshot::{LayoutKeeper, Snapshots};
@@ -58,6 +59,8 @@ pub struct Proxy {
     worlds: watch::Sender<()>,
     system: System,
     guard: LayoutGuard,
+    /// How large packets may be.
+    pub(crate) packets: PacketLimit,
     sequences: Sequences,
     ledger: Ledger,
     node: Node,
@@ -123,6 +126,7 @@ impl Proxy {
             worlds: watch::Sender::new(()),
             system: System::default(),
             guard: LayoutGuard::default(),
+            packets: PacketLimit::default(),
             sequences: Sequences::default(),
             ledger: Ledger::default(),
             node: Node::default(),
@@ -309,6 +313,7 @@ impl Proxy {
             capabilities: backend_wish(CapabilityFlags::empty()),
             collation: 255,
             attributes: Vec::new(),
+            packet_limit: self.packets.bytes(),
         };
         let known = async |connected: Result<Backend, BackendError>| match connected {
             Ok(backend) => {
@@ -340,11 +345,23 @@ impl Proxy {
     /// # Errors
     /// If it is another one, or the shard cannot be asked.
     pub(crate) async fn admit(&self, world: &World, shard: usize) -> Result<(), BackendError> {
-        let admitted = self.guard.admit(&self.system, world, shard).await;
+        let admitted = self
+            .guard
+            .admit(&self.system, world, shard, &self.packets)
+            .await;
         if let Err(BackendError::Server { .. }) = admitted {
             self.other_layout.store(true, Ordering::Relaxed);
         }
         admitted
+    }
+
+    /// Learns how large packets may be, if no server was asked yet. A gateway knows for itself.
+    pub(crate) async fn learn_packets(&self) {
+        if self.packets.must_be_asked() && !self.is_passive() {
+            let world = self.world();
+            // If the first shard is down or refused, sessions hear it when they come to it.
+            drop(tokio::time::timeout(FIRST_LOOK, self.admit(&world, HOME)).await);
+        }
     }
 
     /// Loads the catalog anew, after DDL. A failure is logged: statements then meet tables

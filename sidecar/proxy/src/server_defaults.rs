@@ -10,7 +10,8 @@ use crate::backend::{BackendError, Row};
 use crate::system::System;
 use crate::world::World;
 
-/// Refuses a server whose sessions do not begin as sessions do here.
+/// Refuses a server whose sessions do not begin as sessions do here. Gives its
+/// `max_allowed_packet`, in bytes.
 ///
 /// # Errors
 /// If it has other defaults, or cannot be asked.
@@ -18,10 +19,14 @@ pub(crate) async fn check(
     system: &System,
     world: &World,
     shard: usize,
-) -> Result<(), BackendError> {
+) -> Result<usize, BackendError> {
     let rows = system.rows(world, shard, ASK).await?;
-    let Some(reason) = rows.first().and_then(difference) else {
-        return Ok(());
+    let mut row = rows.into_iter().next().unwrap_or_default();
+    let packet = row.pop().flatten().unwrap_or_default();
+    let packet = String::from_utf8_lossy(&packet).parse();
+    let reason = match (difference(&row), packet) {
+        (None, Ok(bytes)) => return Ok(bytes),
+        (reason, _) => reason.unwrap_or_else(|| "max_allowed_packet is no number".to_owned()),
     };
     let message = format!(
         "Shard {shard} is not served: {reason} in its server's configuration; let clients SET \
@@ -35,9 +40,9 @@ pub(crate) async fn check(
 
 const ASK: &str = "SELECT @@GLOBAL.sql_mode, @@GLOBAL.autocommit, @@GLOBAL.sql_select_limit, \
      @@GLOBAL.completion_type, @@GLOBAL.init_connect, @@GLOBAL.lower_case_table_names, \
-     @@GLOBAL.xa_detach_on_prepare LIMIT 1";
+     @@GLOBAL.xa_detach_on_prepare, @@GLOBAL.max_allowed_packet LIMIT 1";
 
-/// What of the answer to [`ASK`] is not MySQL's default and changes what statements mean.
+/// What of the answer to [`ASK`], but for its last value, is not MySQL's default and changes what statements mean.
 fn difference(row: &Row) -> Option<String> {
     let values: Vec<_> = row
         .iter()

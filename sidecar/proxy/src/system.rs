@@ -122,6 +122,8 @@ pub(crate) fn login(world: &World) -> Login {
         ),
         collation: UTF8MB4,
         attributes: vec![(b"program_name".to_vec(), b"remora-sidecar".to_vec())],
+        // What is sent here is small.
+        packet_limit: usize::MAX,
     }
 }
 

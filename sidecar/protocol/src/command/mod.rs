@@ -1,9 +1,12 @@
 //! What a client asks for: the first packet of each exchange.
 
+mod attributes;
 mod change_user;
 
 use bytes::{BufMut, BytesMut};
 
+pub(crate) use attributes::MOST;
+pub use attributes::{Attribute, QueryAttributes, put_attributes};
 pub use change_user::ChangeUser;
 
 use crate::ErrPacket;
@@ -20,6 +23,8 @@ pub enum Command<'a> {
     InitDb(&'a [u8]),
     /// Run statements, as text.
     Query(&'a [u8]),
+    /// The same with attributes.
+    QueryWith(Query<'a>),
     /// Describe a table's columns.
     FieldList {
         /// The table.
@@ -71,15 +76,31 @@ pub enum Command<'a> {
     Unknown(u8),
 }
 
+/// Statements as text.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Query<'a> {
+    /// The text.
+    pub text: &'a [u8],
+    /// What the client says beside it.
+    pub attributes: QueryAttributes<'a>,
+}
+
 /// The request to execute a prepared statement.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Execute<'a> {
     /// The statement's id on this connection.
     pub statement: u32,
-    /// Whether a cursor is to be opened ([`CursorType`](crate::CursorType)'s bits).
+    /// Whether a cursor is to be opened ([`CursorType`](crate::CursorType)'s bits), and whether
+    /// attributes may follow the parameters ([`Execute::COUNTED`]).
     pub flags: u8,
-    /// The parameters, for [`decode_params`](crate::decode_params).
+    /// The parameters, for [`decode_execute`](crate::decode_execute).
     pub body: &'a [u8],
+}
+
+impl Execute<'_> {
+    /// The flag of an EXECUTE that counts its parameters and attributes, though the statement
+    /// may have no parameter.
+    pub const COUNTED: u8 = 8;
 }
 
 mod code {
@@ -116,7 +137,14 @@ impl<'a> Command<'a> {
         Ok(match code {
             code::QUIT => Self::Quit,
             code::INIT_DB => Self::InitDb(input.rest()),
-            code::QUERY => Self::Query(input.rest()),
+            code::QUERY => {
+                let attributes = QueryAttributes::take(&mut input, capabilities)?;
+                let text = input.rest();
+                match attributes.is_empty() {
+                    true => Self::Query(text),
+                    false => Self::QueryWith(Query { text, attributes }),
+                }
+            }
             code::FIELD_LIST => {
                 let table = input.nul_or_rest();
                 Self::FieldList {
@@ -169,7 +197,16 @@ impl<'a> Command<'a> {
         match *self {
             Self::Quit => out.put_u8(code::QUIT),
             Self::InitDb(name) => text(code::INIT_DB, name),
-            Self::Query(query) => text(code::QUERY, query),
+            Self::Query(text) => {
+                out.put_u8(code::QUERY);
+                QueryAttributes::default().encode(capabilities, out);
+                out.put_slice(text);
+            }
+            Self::QueryWith(Query { text, attributes }) => {
+                out.put_u8(code::QUERY);
+                attributes.encode(capabilities, out);
+                out.put_slice(text);
+            }
             Self::FieldList { table, wildcard } => {
                 out.put_u8(code::FIELD_LIST);
                 put_nul_bytes(table, out);

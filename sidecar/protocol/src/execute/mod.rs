@@ -4,7 +4,9 @@ mod decode;
 mod encode;
 mod value;
 
-pub use decode::decode_params;
+pub use decode::decode_execute;
+pub(crate) use decode::take_named;
+pub(crate) use encode::put_values;
 pub use encode::{encode_execute, encode_long_data};
 pub use value::{DateTime, ParamValue, Time};
 

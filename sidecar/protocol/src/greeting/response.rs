@@ -26,7 +26,12 @@ pub struct HandshakeResponse<'a> {
     pub plugin: Option<&'a [u8]>,
     /// What the client says about itself.
     pub attributes: Attributes<'a>,
+    /// The level at which the client wants Zstandard; 0 where it does not ask for that.
+    pub zstd_level: u8,
 }
+
+/// zstd's own, for a client that says none.
+const DEFAULT_ZSTD_LEVEL: u8 = 3;
 
 /// Leaves `auth` out: with an unsuitable plugin it is the password itself.
 impl std::fmt::Debug for HandshakeResponse<'_> {
@@ -63,6 +68,11 @@ impl<'a> HandshakeResponse<'a> {
         } else {
             Attributes::default()
         };
+        let zstd_level = if has(CapabilityFlags::CLIENT_ZSTD_COMPRESSION_ALGORITHM) {
+            input.u8().unwrap_or(DEFAULT_ZSTD_LEVEL)
+        } else {
+            0
+        };
         Ok(Self {
             capabilities: head.capabilities,
             max_packet: head.max_packet,
@@ -72,6 +82,7 @@ impl<'a> HandshakeResponse<'a> {
             database,
             plugin,
             attributes,
+            zstd_level,
         })
     }
 
@@ -99,6 +110,9 @@ impl<'a> HandshakeResponse<'a> {
         }
         if has(CapabilityFlags::CLIENT_CONNECT_ATTRS) {
             self.attributes.encode(out);
+        }
+        if has(CapabilityFlags::CLIENT_ZSTD_COMPRESSION_ALGORITHM) {
+            out.put_u8(self.zstd_level);
         }
         Ok(())
     }
@@ -157,6 +171,7 @@ mod tests {
             database: Some(b"shop"),
             plugin: Some(b"caching_sha2_password"),
             attributes: Attributes(b"\x03_os\x05Linux"),
+            zstd_level: 0,
         }
     }
 
@@ -198,6 +213,21 @@ mod tests {
         assert_eq!(got.attributes, Attributes::default());
         let got = HandshakeResponse::decode(&out[..end - 1]).unwrap();
         assert_eq!(got.plugin, Some(&b"caching_sha2_password"[..]));
+    }
+
+    #[test]
+    fn the_level_of_zstandard_is_the_last_byte() {
+        let sent = HandshakeResponse {
+            capabilities: response().capabilities
+                | CapabilityFlags::CLIENT_ZSTD_COMPRESSION_ALGORITHM,
+            zstd_level: 7,
+            ..response()
+        };
+        let mut out = BytesMut::new();
+        sent.encode(&mut out).unwrap();
+        assert_eq!(HandshakeResponse::decode(&out), Ok(sent));
+        let level = HandshakeResponse::decode(&out[..out.len() - 1]).unwrap();
+        assert_eq!(level.zstd_level, DEFAULT_ZSTD_LEVEL);
     }
 
     #[test]

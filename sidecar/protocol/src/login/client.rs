@@ -61,6 +61,9 @@ pub struct ClientLogin {
     server: ServerIdentity,
 }
 
+/// zstd's own, where a caller asks for compression.
+const ZSTD_LEVEL: u8 = 3;
+
 /// The plugin's request for the server's public key.
 const KEY_PLEASE: &[u8] = &[2];
 
@@ -196,6 +199,7 @@ impl ClientLogin {
             database: self.options.database.as_deref(),
             plugin: Some(PLUGIN),
             attributes: Attributes::from(&pairs[..]),
+            zstd_level: ZSTD_LEVEL,
         };
         let mut payload = BytesMut::new();
         response.encode(&mut payload)?;

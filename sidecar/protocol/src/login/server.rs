@@ -5,13 +5,14 @@ use std::sync::Arc;
 use bytes::BytesMut;
 use zeroize::Zeroizing;
 
-use super::server_error::{access_denied, old_client};
+use super::server_error::{access_denied, no_such_level, old_client};
 use crate::ErrPacket;
 use crate::auth::{
     AuthSwitch, Exchange, PLUGIN, Password, Plugin, Progress, RsaKey, is_right_native, new_nonce,
 };
 use crate::capability::{CapabilityFlags, StatusFlags};
 use crate::command::ChangeUser;
+use crate::compress::Compression;
 use crate::error::{ProtocolError, Result};
 use crate::frame::PacketCodec;
 use crate::greeting::{Greeting, HandshakeResponse, NONCE, SslRequest};
@@ -92,6 +93,8 @@ pub struct ClientIdentity {
     pub attributes: Vec<(Vec<u8>, Vec<u8>)>,
     /// The greeting's nonce, by which clients from before plugins prove themselves again.
     pub(super) nonce: [u8; NONCE],
+    /// How the connection is compressed once the client is in.
+    pub compression: Option<Compression>,
 }
 
 #[derive(Debug)]
@@ -160,6 +163,7 @@ impl ServerLogin {
             collation: 0,
             max_packet: 0,
             attributes: Vec::new(),
+            compression: None,
         };
         let exchange = Exchange::new(nonce, secure, options.rsa.clone());
         Self {
@@ -195,8 +199,6 @@ impl ServerLogin {
         options: ServerOptions,
         before: &ClientIdentity,
         change: &ChangeUser<'_>,
-        codec: &mut PacketCodec,
-        out: &mut BytesMut,
     ) -> Result<(Self, ServerStep)> {
         let mut login = Self::new(options);
         login.client = ClientIdentity {
@@ -208,6 +210,8 @@ impl ServerLogin {
             max_packet: before.max_packet,
             attributes: change.attributes.owned()?,
             nonce: before.nonce,
+            // It stays as it is.
+            compression: None,
         };
         let can_switch = before
             .capabilities
@@ -269,16 +273,23 @@ impl ServerLogin {
             return Ok(ServerStep::StartTls);
         }
         let response = HandshakeResponse::decode(payload)?;
+        let capabilities = response.capabilities & self.options.capabilities;
         self.client = ClientIdentity {
             user: response.user.to_vec(),
             password: Password::default(),
             database: response.database.map(<[u8]>::to_vec),
-            capabilities: response.capabilities & self.options.capabilities,
+            capabilities,
             collation: u16::from(response.collation),
             max_packet: response.max_packet,
             attributes: response.attributes.owned()?,
             nonce: self.client.nonce,
+            compression: Compression::agreed(capabilities, response.zstd_level),
         };
+        if let Some(Compression::Zstd { level }) = self.client.compression
+            && !(1..=22).contains(&level)
+        {
+            return Ok(self.deny(&no_such_level(), codec, out));
+        }
         self.exchange = Exchange::new(self.nonce, self.secure, self.options.rsa.clone());
         match response.plugin {
             Some(plugin) => Ok(self.answered(Some(plugin), response.auth, Asked::Greeting)),

@@ -16,3 +16,12 @@ pub(super) fn old_client() -> ErrPacket<'static> {
                 consider upgrading MySQL client";
     ErrPacket::new(1251, *b"08004", text)
 }
+
+/// MySQL's answer to a level that Zstandard does not have.
+pub(super) fn no_such_level() -> ErrPacket<'static> {
+    ErrPacket::new(
+        3923,
+        *b"HY000",
+        "Invalid zstd compression level for algorithm 'zstd'.",
+    )
+}

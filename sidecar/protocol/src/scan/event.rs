@@ -34,6 +34,8 @@ pub enum Event {
     Param,
     /// A column's definition, where columns are asked for.
     Column,
+    /// The EOF packet behind definitions, where columns are asked for.
+    DefinitionsEnd,
     /// A row, where rows are asked for. See [`payload`](crate::payload).
     Row,
     /// The server asks for a file; its name follows the first byte.

@@ -263,7 +263,7 @@ impl ReplyScanner {
             State::ParamsEof { columns } => {
                 EofPacket::decode(payload)?;
                 self.state = State::prepared_columns(columns);
-                Ok(None)
+                Ok(self.columns.then_some(Event::DefinitionsEnd))
             }
             State::Columns { left } => {
                 self.state = match left - 1 {
@@ -348,7 +348,7 @@ impl ReplyScanner {
             self.promised = status
                 & (StatusFlags::SERVER_PS_OUT_PARAMS | StatusFlags::SERVER_MORE_RESULTS_EXISTS);
         }
-        Ok(None)
+        Ok(self.columns.then_some(Event::DefinitionsEnd))
     }
 
     fn end(&mut self, payload: &[u8]) -> Result<Event> {

@@ -19,6 +19,7 @@ pub(super) async fn log_in(
 /// As whom the agent comes, to its own mysqld or to the primary's.
 pub(super) fn login(user: &str, password: &str) -> Login {
     Login {
+        packet_limit: usize::MAX,
         user: user.as_bytes().to_vec(),
         password: Password::new(password.as_bytes()),
         database: None,

@@ -1,9 +1,11 @@
 //! Statements on a connection: as text, or prepared where they have parameters.
 
 use remora_protocol::{
-    Command, ErrPacket, Event, Param, PrepareOk, ProtocolError, Reply, encode_execute,
+    Attribute, Command, ErrPacket, Event, Param, PrepareOk, ProtocolError, RawParam, Reply,
+    encode_execute, encode_long_data,
 };
 
+use super::connection::QUERY_HEAD;
 use super::{Backend, BackendError, Exchange};
 
 /// A statement as it goes to one server.
@@ -13,6 +15,8 @@ pub struct Call<'a> {
     pub sql: &'a [u8],
     /// What its `?` stand for; `None` in the text protocol.
     pub params: Option<Vec<Param<'a>>>,
+    /// What the client says beside it.
+    pub attributes: &'a [Attribute<'a>],
     /// In an EXECUTE by name, what they stand for: the answer comes in the text protocol then.
     pub using: Vec<Operand<'a>>,
 }
@@ -50,27 +54,108 @@ impl Described {
 
 /// EXECUTE without a cursor: all rows are sent at once.
 const NO_CURSOR: u8 = 0;
+/// A value of so many bytes goes ahead of its EXECUTE, in pieces of this size.
+const LONG: usize = 1 << 20;
+/// What a parameter takes beside its value, at most.
+const MOST_HEAD: usize = 16;
 /// MySQL's number for `max_prepared_stmt_count`.
 const TOO_MANY_STATEMENTS: u16 = 1461;
+
+/// A value that goes ahead of its EXECUTE.
+fn ahead<'a>(param: &Param<'a>) -> Option<&'a [u8]> {
+    match param.raw {
+        RawParam::Bytes(bytes) if bytes.len() >= LONG => Some(bytes),
+        _ => None,
+    }
+}
+
+/// The bytes of an attribute, at most.
+fn weight(attribute: &Attribute<'_>) -> usize {
+    attribute.name.len() + length(&attribute.param) + MOST_HEAD
+}
+
+/// The bytes of a parameter's value that is not sent yet.
+fn length(param: &Param<'_>) -> usize {
+    match param.raw {
+        RawParam::Encoded(bytes) | RawParam::Bytes(bytes) => bytes.len(),
+        RawParam::Null | RawParam::Integer(_) | RawParam::Long => 0,
+    }
+}
 
 impl Backend {
     /// Runs a statement: as text, or prepared where it has parameters to bind.
     ///
     /// # Errors
-    /// If the connection breaks. MySQL's refusal to prepare it is [`BackendError::Server`].
+    /// If the connection breaks. MySQL's refusal to prepare it is [`BackendError::Server`], and so
+    /// is that of a text which became too large for the server on its way.
     pub async fn run(&mut self, call: &Call<'_>) -> Result<Exchange<'_>, BackendError> {
+        let beside: usize = call.attributes.iter().map(weight).sum();
+        self.admit_packet(call.sql.len() + QUERY_HEAD + beside)?;
         match &call.params {
             None if !call.using.is_empty() => self.execute_by_name(call.sql, &call.using).await,
-            None => self.query(call.sql).await,
+            None => self.query_with(call.sql, call.attributes).await,
             Some(params) => {
                 let statement = self.prepared(call.sql).await?;
-                self.start();
-                self.codec.encode_with(&mut self.out, |payload| {
-                    encode_execute(statement, NO_CURSOR, params, payload);
-                });
-                self.flush(Reply::Command).await
+                self.execute(statement, NO_CURSOR, params, call.attributes)
+                    .await
             }
         }
+    }
+
+    /// Executes what is prepared here. Long values go ahead in pieces: all of them together may
+    /// be more than one packet holds.
+    pub(super) async fn execute(
+        &mut self,
+        statement: u32,
+        flags: u8,
+        params: &[Param<'_>],
+        attributes: &[Attribute<'_>],
+    ) -> Result<Exchange<'_>, BackendError> {
+        let capabilities = self.identity.capabilities;
+        if params.iter().all(|param| length(param) < LONG) {
+            self.start();
+            self.codec.encode_with(&mut self.out, |payload| {
+                encode_execute(statement, flags, params, attributes, capabilities, payload);
+            });
+            return self.flush(Reply::Command).await;
+        }
+        let mut params = params.to_vec();
+        let inline = params.iter().filter(|param| ahead(param).is_none());
+        let inline: usize = inline.map(|param| length(param) + MOST_HEAD).sum();
+        let beside: usize = attributes.iter().map(weight).sum();
+        self.admit_packet(inline + beside)?;
+        for (number, param) in (0..).zip(&mut params) {
+            if let Some(bytes) = ahead(param) {
+                self.send_long(statement, number, bytes).await?;
+                param.raw = RawParam::Long;
+            }
+        }
+        self.start();
+        self.codec.encode_with(&mut self.out, |payload| {
+            encode_execute(statement, flags, &params, attributes, capabilities, payload);
+        });
+        self.flush(Reply::Command).await
+    }
+
+    /// Sends a parameter's value in pieces, which have no answer.
+    async fn send_long(
+        &mut self,
+        statement: u32,
+        param: u16,
+        value: &[u8],
+    ) -> Result<(), BackendError> {
+        let shard = self.shard;
+        let most = self.packet_limit.saturating_sub(MOST_HEAD);
+        for piece in value.chunks(most.clamp(1, LONG)) {
+            let mut encoded = Ok(());
+            self.start();
+            self.codec.encode_with(&mut self.out, |payload| {
+                encoded = encode_long_data(statement, param, piece, payload);
+            });
+            encoded.map_err(|source| BackendError::Protocol { shard, source })?;
+            self.spill().await?;
+        }
+        Ok(())
     }
 
     /// Executes a statement as SQL's EXECUTE does. No text of the client's names what is prepared
@@ -113,6 +198,18 @@ impl Backend {
             self.prepared(call.sql).await?;
         }
         Ok(())
+    }
+
+    /// Refuses what the server would end the connection for.
+    fn admit_packet(&self, bytes: usize) -> Result<(), BackendError> {
+        if bytes < self.packet_limit {
+            return Ok(());
+        }
+        let limit = self.packet_limit;
+        Err(BackendError::Server {
+            shard: self.shard,
+            error: ProtocolError::TooLarge { limit }.as_err_packet(),
+        })
     }
 
     /// The id of the prepared statement with this text, which is prepared if it is not yet.
@@ -189,6 +286,23 @@ impl Backend {
             self.queue_silent(&Command::StmtClose(described.statement))?;
         }
         Ok(prepared)
+    }
+
+    /// Prepares a statement for one use; whoever asks for it closes it.
+    ///
+    /// # Errors
+    /// If the connection breaks. MySQL's refusal is [`BackendError::Server`].
+    pub(super) async fn prepare_apart(&mut self, sql: &[u8]) -> Result<u32, BackendError> {
+        self.admit_packet(sql.len() + QUERY_HEAD)?;
+        let shard = self.shard;
+        let mut described = self.prepare(sql).await?;
+        if matches!(&described, Err(error) if error.code == TOO_MANY_STATEMENTS) {
+            self.forget_statements()?;
+            described = self.prepare(sql).await?;
+        }
+        described
+            .map(|d| d.statement)
+            .map_err(|error| BackendError::Server { shard, error })
     }
 
     async fn prepare(

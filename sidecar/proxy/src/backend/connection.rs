@@ -3,8 +3,10 @@
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use bytes::{BufMut, BytesMut};
-use remora_protocol::{Command, ErrPacket, PacketCodec, Reply, ServerIdentity, StatusFlags};
+use bytes::{BufMut as _, BytesMut};
+use remora_protocol::{
+    Attribute, Command, ErrPacket, PacketCodec, Reply, ServerIdentity, StatusFlags, put_attributes,
+};
 
 use super::statements::Statements;
 use super::written::Written;
@@ -38,6 +40,8 @@ pub struct Backend {
     pub(super) broken: bool,
     pub(super) statements: Statements,
     pub(super) last_used: Instant,
+    /// A packet of so many bytes is more than the server takes.
+    pub(super) packet_limit: usize,
     opened: Instant,
     /// As whom it logged in.
     logged_in: Arc<Identity>,
@@ -103,6 +107,7 @@ impl Backend {
             opened: now,
             logged_in,
             status: StatusFlags::empty(),
+            packet_limit: usize::MAX,
             queued: 0,
             residue: Residue::default(),
             applied: Applied {
@@ -355,12 +360,31 @@ impl Backend {
     /// # Errors
     /// If the connection breaks.
     pub async fn query(&mut self, sql: &[u8]) -> Result<Exchange<'_>, BackendError> {
+        self.query_with(sql, &[]).await
+    }
+
+    /// Sends COM_QUERY with attributes of the client's.
+    ///
+    /// # Errors
+    /// If the connection breaks.
+    pub(super) async fn query_with(
+        &mut self,
+        sql: &[u8],
+        attributes: &[Attribute<'_>],
+    ) -> Result<Exchange<'_>, BackendError> {
+        self.put_query(sql, attributes);
+        self.flush(Reply::Command).await
+    }
+
+    fn put_query(&mut self, sql: &[u8], attributes: &[Attribute<'_>]) {
+        let capabilities = self.identity.capabilities;
         self.start();
         self.codec.encode_with(&mut self.out, |payload| {
+            payload.reserve(sql.len() + QUERY_HEAD);
             payload.put_u8(COM_QUERY);
+            put_attributes(attributes, capabilities, payload);
             payload.put_slice(sql);
         });
-        self.flush(Reply::Command).await
     }
 
     /// Sends a command that has an answer of kind `reply`.
@@ -416,17 +440,54 @@ impl Backend {
     /// Adds a COM_QUERY that travels with the next command. Its answer must be OK and is
     /// swallowed; if it is an error, the next command's answer is never looked at.
     pub fn queue_query(&mut self, sql: &[u8]) {
-        self.start();
-        self.codec.encode_with(&mut self.out, |payload| {
-            payload.put_u8(COM_QUERY);
-            payload.put_slice(sql);
-        });
+        self.put_query(sql, &[]);
         self.queued += 1;
     }
 
     /// Begins a command behind what is queued already.
     pub(super) fn start(&mut self) {
         self.codec.restart();
+    }
+
+    /// Writes a packet of a file, numbered from `sequence`; gives the number that follows.
+    pub(super) async fn write_file(
+        &mut self,
+        packet: &[u8],
+        sequence: u8,
+    ) -> Result<u8, BackendError> {
+        self.codec.set_sequence(sequence);
+        self.codec.encode(packet, &mut self.out);
+        let written = self.channel.write(&self.out).await;
+        self.out.clear();
+        if self.out.capacity() > LARGE_OUT {
+            self.out = BytesMut::new();
+        }
+        written.map_err(|source| BackendError::Lost {
+            shard: self.shard,
+            source,
+        })?;
+        Ok(self.codec.sequence())
+    }
+
+    /// Writes commands that have no answer, once they are some bytes.
+    pub(super) async fn spill(&mut self) -> Result<(), BackendError> {
+        if self.out.len() < LARGE_OUT {
+            return Ok(());
+        }
+        if self.broken {
+            self.out.clear();
+            return Err(BackendError::gone(self.shard));
+        }
+        // A packet that was written in part is none.
+        self.broken = true;
+        let written = self.channel.write(&self.out).await;
+        self.out.clear();
+        written.map_err(|source| BackendError::Lost {
+            shard: self.shard,
+            source,
+        })?;
+        self.broken = false;
+        Ok(())
     }
 
     /// Writes what is queued; the last command's answer is `reply`.
@@ -522,6 +583,8 @@ impl Backend {
 }
 
 const COM_QUERY: u8 = 3;
+/// What stands before a statement without attributes.
+pub(super) const QUERY_HEAD: usize = 3;
 const COM_RESET_CONNECTION: u8 = 0x1f;
 /// A write buffer larger than this is given back after its statement.
 const LARGE_OUT: usize = 16 * 1024;

@@ -1,7 +1,7 @@
 //! One command under way on a backend, until its answer was read to the end.
 
 use remora_protocol::{
-    ErrPacket, Event, Found, OkPacket, Reply, ReplyScanner, decode_end, payload,
+    ErrPacket, Event, Found, OkPacket, ProtocolError, Reply, ReplyScanner, decode_end, payload,
 };
 
 use super::written::tells_changes;
@@ -146,6 +146,17 @@ impl<'a> Exchange<'a> {
             .map_err(|source| BackendError::Lost { shard, source })
     }
 
+    /// Sends a packet of the file that the server asked for ([`Event::Infile`]). An empty one ends
+    /// it; without that the server takes nothing of it.
+    ///
+    /// # Errors
+    /// If the connection breaks.
+    pub async fn send_file(&mut self, packet: &[u8]) -> Result<(), BackendError> {
+        let sequence = self.backend.write_file(packet, self.scanner.sequence());
+        self.scanner.set_sequence(sequence.await?);
+        Ok(())
+    }
+
     /// Reads up to the next packet that is an event, and gives its payload to `look`.
     ///
     /// # Errors
@@ -185,6 +196,8 @@ impl<'a> Exchange<'a> {
                     decode_end(payload, capabilities).map(|ok| Some(Ok(Ended::from(&ok))))
                 }
                 Event::Err => ErrPacket::decode(payload).map(|e| Some(Err(e.into_owned()))),
+                // Nobody here has one, and the server would wait for ever.
+                Event::Infile => Err(ProtocolError::Malformed("a request for a file")),
                 _ => Ok(None),
             });
             if let Some(last) = step

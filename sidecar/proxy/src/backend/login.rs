@@ -35,6 +35,8 @@ pub struct Login {
     pub collation: u8,
     /// What the client told about itself, for MySQL's `session_connect_attrs`.
     pub attributes: Vec<(Vec<u8>, Vec<u8>)>,
+    /// A packet of so many bytes is more than the server takes (`max_allowed_packet`).
+    pub packet_limit: usize,
 }
 
 /// What lies between the sidecar and the server.
@@ -133,14 +135,10 @@ pub(super) async fn log_in(
                     capabilities: login.capabilities,
                     collation: login.collation,
                 });
-                return Ok(Backend::new(
-                    shard,
-                    channel,
-                    codec,
-                    identity,
-                    logged_in,
-                    login.database,
-                ));
+                let mut backend =
+                    Backend::new(shard, channel, codec, identity, logged_in, login.database);
+                backend.packet_limit = login.packet_limit;
+                return Ok(backend);
             }
         }
     }

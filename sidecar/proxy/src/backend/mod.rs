@@ -3,6 +3,7 @@
 mod call;
 mod connect;
 mod connection;
+mod cursor;
 mod error;
 mod exchange;
 mod login;
@@ -14,6 +15,7 @@ mod written;
 pub(crate) use call::{Call, Described, Operand};
 pub(crate) use connect::BackendConnector;
 pub(crate) use connection::Backend;
+pub(crate) use cursor::OpenedCursor;
 pub(crate) use error::BackendError;
 pub(crate) use exchange::{Ended, Exchange};
 pub(crate) use login::Login;

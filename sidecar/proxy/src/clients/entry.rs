@@ -273,7 +273,7 @@ fn named(command: &Command<'_>) -> &'static str {
     match command {
         Command::Quit => "Quit",
         Command::InitDb(_) => "Init DB",
-        Command::Query(_) => "Query",
+        Command::Query(_) | Command::QueryWith(_) => "Query",
         Command::FieldList { .. } => "Field List",
         Command::Statistics => "Statistics",
         Command::ProcessInfo => "Processlist",

@@ -205,6 +205,7 @@ async fn interrupt_on(
 
 fn login(who: &Who) -> Login {
     Login {
+        packet_limit: usize::MAX,
         user: who.user.clone(),
         password: who.password.clone(),
         database: None,

@@ -2,7 +2,7 @@
 
 use remora_protocol::{
     BinaryRowWriter, ColumnDef, ColumnFlags, ColumnType, EofPacket, OkPacket, StatusFlags,
-    TextRowWriter, put_lenenc,
+    TextRowWriter,
 };
 
 use crate::frontend::Client;
@@ -73,8 +73,13 @@ pub(crate) fn put_table(
     binary: bool,
     status: StatusFlags,
 ) {
-    client.put_with(|out| put_lenenc(columns.len() as u64, out));
-    for column in columns {
+    client.put_head(columns.len() as u64);
+    let shown = if client.has_bare_results() {
+        &[]
+    } else {
+        columns
+    };
+    for column in shown {
         client.put_with(|out| column.encode(out));
     }
     client.put_columns_end(&EofPacket {

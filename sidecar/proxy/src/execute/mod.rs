@@ -1,6 +1,7 @@
 //! Running a bound statement and answering the client.
 
 mod cover;
+mod cursor;
 mod ddl;
 mod drain;
 mod info;
@@ -19,6 +20,7 @@ mod union;
 mod writes;
 
 pub(crate) use cover::{Cover, ResultCharset, Unveiling};
+pub(crate) use cursor::Cursor;
 pub(crate) use local::{Cell, number_column, put_table, text_column};
 pub(crate) use relay::{Patch, Relayed, Withheld, relay};
 pub(crate) use run::{Request, Route};

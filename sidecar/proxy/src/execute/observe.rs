@@ -2,10 +2,11 @@
 
 use remora_planner::utility::StatementKind;
 use remora_planner::{Leaves, Traits};
-use remora_protocol::{CapabilityFlags, Command, ErrPacket, Reply};
+use remora_protocol::{CapabilityFlags, Command, ErrPacket, Reply, StatusFlags};
 
 use super::Relayed;
 use super::run::Route;
+use crate::backend::Ended;
 use crate::failure::Failure;
 use crate::session::{Diagnostics, InsertId, Session};
 use crate::world::World;
@@ -13,6 +14,21 @@ use crate::world::World;
 /// MySQL's numbers for tables and columns that are not there (any more): another sidecar may
 /// have changed them.
 const OUTDATED: [u16; 3] = [1054, 1136, 1146];
+
+/// What the parts of a statement say of how they ran, as one server would of all of it.
+pub(super) fn how_it_ran<'e>(ends: impl Iterator<Item = &'e Ended>) -> StatusFlags {
+    ends.fold(StatusFlags::empty(), |all, ended| {
+        all | of_running(ended.status)
+    })
+}
+
+/// The flags that tell how a statement ran.
+pub(super) fn of_running(status: StatusFlags) -> StatusFlags {
+    let told = StatusFlags::SERVER_STATUS_NO_GOOD_INDEX_USED
+        | StatusFlags::SERVER_STATUS_NO_INDEX_USED
+        | StatusFlags::SERVER_QUERY_WAS_SLOW;
+    status & told
+}
 
 impl Session {
     /// Gives the connection to `shard` what a statement with these traits needs of the session.

@@ -6,8 +6,8 @@
 
 use bytes::BytesMut;
 use remora_protocol::{
-    CapabilityFlags, ErrPacket, Event, Found, HEADER, OkPacket, SessionChange, StatusFlags,
-    decode_end, payload, rename_schema,
+    CapabilityFlags, EofPacket, ErrPacket, Event, Found, HEADER, OkPacket, SessionChange,
+    StatusFlags, decode_end, payload, rename_schema,
 };
 
 use super::drain::drain;
@@ -78,15 +78,22 @@ pub(crate) async fn relay(
             .contains(CapabilityFlags::CLIENT_SESSION_TRACK),
         // Numbers differ when a text was split into several statements, or its rewriting
         // changed how many frames it needed.
-        renumbers: patch.cover.is_some() || client.sequence() != exchange.first_sequence(),
+        renumbers: patch.cover.is_some()
+            || client.marks_metadata()
+            || client.sequence() != exchange.first_sequence(),
         unveiling: patch.cover.map(Cover::unveiling),
         hides_gtids: !client.has_own_gtids(),
         patch,
         next_sequence: client.sequence(),
         relayed: Relayed::default(),
         written: false,
+        wants_file: false,
+        bare: client.has_bare_results(),
+        marks_metadata: client.marks_metadata(),
     };
-    exchange.surface_columns(patch.names.is_some() || relay.renumbers);
+    // In the old protocol the end of columns tells what follows, too.
+    let tells_more = patch.more_results && client.expects_eofs();
+    exchange.surface_columns(patch.names.is_some() || relay.renumbers || tells_more);
     exchange.surface_rows(relay.renumbers);
     loop {
         let verbatim = match relay.pass(client, &mut exchange) {
@@ -125,10 +132,32 @@ pub(crate) async fn relay(
             client.set_sequence(relay.next_sequence);
             return Ok(relay.relayed);
         }
+        if std::mem::take(&mut relay.wants_file) {
+            client.set_sequence(relay.next_sequence);
+            pass_file(client, &mut exchange).await?;
+            relay.next_sequence = client.sequence();
+        }
         match exchange.fill().await {
             Ok(()) => {}
             Err(error) if relay.written => return Err(cut_off(&error.into())),
             Err(error) => return Err(error.into()),
+        }
+    }
+}
+
+/// Passes a file on from the client to the server that asked for it, packet by packet: the server
+/// slows the client down through its socket. Errors of the server's come behind the file.
+async fn pass_file(client: &mut Client, exchange: &mut Exchange<'_>) -> Result<(), Failure> {
+    loop {
+        // Where the client goes away, the connection is given up with the exchange, and the server
+        // takes nothing of the file.
+        let packet = client.file_packet().await?;
+        exchange
+            .send_file(&packet)
+            .await
+            .map_err(|error| cut_off(&error.into()))?;
+        if packet.is_empty() {
+            return Ok(());
         }
     }
 }
@@ -155,6 +184,12 @@ struct Relay<'a> {
     relayed: Relayed,
     /// Something of the answer went to the client.
     written: bool,
+    /// The server waits for a file of the client's.
+    wants_file: bool,
+    /// The client wants no definitions of columns (`resultset_metadata`).
+    bare: bool,
+    /// It is told whether there are any.
+    marks_metadata: bool,
 }
 
 /// The number that follows a packet, which is of one frame wherever this is asked: rows are
@@ -176,7 +211,11 @@ enum Fate<'p> {
     Ok(OkPacket<'p>),
     End(OkPacket<'p>),
     Error(ErrPacket<'p>),
+    ColumnsEnd(EofPacket),
     Withheld,
+    /// The head of a result, for a client that is told whether definitions follow.
+    Head(u64),
+    Dropped,
 }
 
 impl Relay<'_> {
@@ -184,7 +223,7 @@ impl Relay<'_> {
     /// to the client's output and consumed; answers how many bytes after them are verbatim.
     fn pass(&mut self, client: &mut Client, exchange: &mut Exchange<'_>) -> Result<usize, Failure> {
         let mut at = 0;
-        while !exchange.is_done() {
+        while !exchange.is_done() && !self.wants_file {
             let Found { skip, len, event } = exchange.scan(at)?;
             let start = at + skip;
             if matches!(event, Event::NeedMore) {
@@ -197,7 +236,9 @@ impl Relay<'_> {
                     self.next_sequence = sequence_after(packet);
                     at = start + len;
                 }
-                Fate::Withheld => {
+                // Definitions are only dropped where each packet is looked at, so nothing stands
+                // before this one.
+                Fate::Withheld | Fate::Dropped => {
                     exchange.consume(start + len);
                     at = 0;
                 }
@@ -269,6 +310,17 @@ impl Relay<'_> {
                     None => kept,
                 }
             }
+            Event::Infile => {
+                self.wants_file = true;
+                kept
+            }
+            Event::ResultSet { columns } if self.marks_metadata => Fate::Head(*columns),
+            Event::DefinitionsEnd if self.patch.more_results => {
+                let mut end = EofPacket::decode(body)?;
+                end.status |= StatusFlags::SERVER_MORE_RESULTS_EXISTS;
+                Fate::ColumnsEnd(end)
+            }
+            Event::Column if self.bare && self.unveiling.is_none() => Fate::Dropped,
             Event::Column if self.patch.names.is_some() => Fate::Column,
             Event::Row if self.unveiling.is_some() => Fate::Row,
             _ => kept,
@@ -318,7 +370,9 @@ impl Relay<'_> {
 
     fn put(&mut self, client: &mut Client, fate: Fate<'_>, body: &[u8]) -> Result<(), Failure> {
         match fate {
-            Fate::Withheld => {}
+            Fate::Withheld | Fate::Dropped => {}
+            Fate::ColumnsEnd(end) => client.put_columns_end(&end),
+            Fate::Head(columns) => client.put_head(columns),
             Fate::Kept | Fate::Renumbered => client.put(body),
             Fate::Ok(ok) => self.put_ok(&ok, |ok| client.put_ok(ok)),
             Fate::End(ok) => {
@@ -337,7 +391,9 @@ impl Relay<'_> {
                 if let (Some(unveiling), Some(names)) = (&mut self.unveiling, self.patch.names) {
                     let mut column = BytesMut::new();
                     unveiling.column(names, body, &mut column)?;
-                    client.put(&column);
+                    if !self.bare {
+                        client.put(&column);
+                    }
                 }
             }
             Fate::Error(error) => client.put_error(&error),

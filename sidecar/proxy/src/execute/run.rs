@@ -10,7 +10,7 @@ use remora_planner::{
     Action, BindInput, ByPosition, Catalog, InsertReport, Param as KeyParam, ParamSource, Planned,
     SessionValues, Statement, Traits,
 };
-use remora_protocol::{ColumnDef, ErrPacket, Param};
+use remora_protocol::{Attribute, ColumnDef, ErrPacket, Param};
 
 use super::{Cover, Withheld};
 use crate::backend::{Call, Operand};
@@ -38,6 +38,10 @@ pub(crate) struct Request<'a> {
     pub(crate) more_results: bool,
     /// What the answer of a veiled statement needs.
     pub(crate) cover: Option<&'a Cover>,
+    /// What the client says beside it.
+    pub(crate) attributes: &'a [Attribute<'a>],
+    /// Whether the client wants to fetch its rows by a cursor.
+    pub(crate) cursor: bool,
 }
 
 /// What the ways of executing need to know besides the statement.
@@ -61,6 +65,10 @@ pub(crate) struct Route<'a> {
     pub(crate) reading: Reading,
     /// What the answer of a veiled statement needs.
     pub(crate) cover: Option<&'a Cover>,
+    /// What the client says beside the statement.
+    pub(crate) attributes: &'a [Attribute<'a>],
+    /// Whether the client wants to fetch its rows by a cursor.
+    pub(crate) cursor: bool,
 }
 
 impl<'a> Route<'a> {
@@ -97,6 +105,7 @@ impl<'a> Route<'a> {
             sql: &statement.sql,
             params,
             using,
+            attributes: self.attributes,
         }
     }
 }
@@ -214,7 +223,8 @@ impl Session {
         let context = self.state.context.clone();
         let (kind, traits) = (planned.plan().kind(), planned.plan().traits());
         let reading = match request.using {
-            [] => self.reading(world, planned),
+            // A cursor stays on its server between FETCHes, which a replica may not.
+            [] if !request.cursor => self.reading(world, planned),
             // Its variables are on primaries.
             _ => Reading::Primary,
         };
@@ -276,6 +286,8 @@ impl Session {
             insert: bound.insert,
             more_results: request.more_results,
             cover: request.cover,
+            attributes: request.attributes,
+            cursor: request.cursor,
             ignores: kind == StatementKind::Insert && ignores(request.sql, context.sql_mode),
             reading,
         };
@@ -286,8 +298,14 @@ impl Session {
             ),
             Action::Scatter(scatter) => (
                 Way::Scatter,
-                self.scatter(world, planned, &scatter, &route).await,
+                match route.cursor {
+                    true => self.scatter_cursor(world, planned, &scatter, &route).await,
+                    false => self.scatter(world, planned, &scatter, &route).await,
+                },
             ),
+            Action::Utility(_) | Action::Explain(_) if route.cursor => {
+                (Way::Local, Err(no_cursor_here().into()))
+            }
             Action::Writes(writes) => (Way::Write, self.writes(world, &writes, &route).await),
             Action::Ddl(ddl) => {
                 let mut outcome = self.ddl(world, &ddl, &route).await;
@@ -372,6 +390,18 @@ impl Session {
         }
         Ok(columns.next().is_none())
     }
+}
+
+/// The refusal of a cursor over an answer that is made here. Connector/J (`useCursorFetch`) takes the
+/// packet behind the columns for the cursor's status without looking at it, so that rows in its
+/// place would lose one.
+fn no_cursor_here() -> ErrPacket<'static> {
+    ErrPacket::new(
+        1235,
+        *b"42000",
+        "This version of Remora doesn't yet support a cursor over this statement; execute it \
+         without one",
+    )
 }
 
 /// Whether MySQL's text about a duplicate (`Duplicate entry '7-500' for key 'ticket.PRIMARY'`)

@@ -10,11 +10,12 @@ use remora_merge::{Column, Format, Limit, Limits, MergeError, MergeSpec, Merger,
 use remora_planner::lexer::{Lexer, SqlMode};
 use remora_planner::{Planned, Scatter};
 use remora_protocol::{
-    EofPacket, ErrPacket, Event, OkPacket, ProtocolError, StatusFlags, decode_end, put_lenenc,
+    CapabilityFlags, EofPacket, ErrPacket, Event, OkPacket, ProtocolError, StatusFlags, decode_end,
     rename_schema,
 };
 
 use super::drain::drain;
+use super::observe::{how_it_ran, of_running};
 use super::over::Over;
 use super::run::Route;
 use super::statement_warnings::{PartNotes, of_statement, of_text};
@@ -28,9 +29,9 @@ use crate::session::{Diagnostics, Note, Reading, Session, of_branch};
 use crate::world::World;
 
 /// Rows are collected up to this size before they are written.
-const WRITE_AT: usize = 16 * 1024;
+pub(super) const WRITE_AT: usize = 16 * 1024;
 /// What the merge may hold: rows of groups that are not finished, and one row of each part.
-const LIMITS: Limits = Limits { bytes: 64 << 20 };
+pub(super) const LIMITS: Limits = Limits { bytes: 64 << 20 };
 
 impl Session {
     /// Runs a read on all shards concerned, over these servers, and merges the answers.
@@ -72,7 +73,7 @@ impl Session {
 
         let spec = self.limited(&scatter.merge)?;
         let kept = self.state.transaction.is_open() || !self.state.autocommit;
-        let status = self.status(route.more_results);
+        let mut status = self.status(route.more_results);
         let servers = over.servers();
         let mut refused = None;
         let mut exchanges = Vec::with_capacity(shards.len());
@@ -100,20 +101,33 @@ impl Session {
             }
         }
         let mut parts = Vec::with_capacity(exchanges.len());
+        let mut begun = StatusFlags::empty();
         for exchange in &mut exchanges {
             match columns(exchange).await? {
-                Ok(columns) if columns.len() != scatter.columns => {
+                Ok((columns, _)) if columns.len() != scatter.columns => {
                     // Hidden columns would be taken for the client's.
                     let column = columns.len().min(scatter.columns);
                     let changed = Failure::from(MergeError::Changed { column });
                     refused = refused.or(Some(changed));
                 }
-                Ok(columns) => parts.push(columns),
+                Ok((columns, status)) => {
+                    begun |= status;
+                    parts.push(columns);
+                }
                 Err(error) => {
                     let error = Failure::from(of_branch(of_parts(logical(world, error))));
                     refused = refused.or(Some(error));
                 }
             }
+        }
+        // What a UNION of tables says of itself is not so of the client's statement.
+        let own = unions(&scatter.probe.statement.sql);
+        let joined = scatter
+            .parts
+            .iter()
+            .any(|part| unions(&part.statement.sql) > own);
+        if !joined {
+            status |= of_running(begun);
         }
         let mut merge = Merge {
             client,
@@ -152,7 +166,9 @@ impl Session {
         let notes = self.warnings(world, scatter, &warned, over).await?;
         let notes = of_text(notes, described.warnings);
         let warnings = u16::try_from(notes.len()).unwrap_or(u16::MAX);
-        let status = self.status(route.more_results);
+        let told = ends.iter().filter(|_| !joined);
+        let ran = how_it_ran(told.map(|(_, ended)| ended));
+        let status = self.status(route.more_results) | ran;
         self.client.put_end(&OkPacket {
             status,
             warnings,
@@ -170,7 +186,7 @@ impl Session {
 
     /// The merge under the session's `sql_select_limit`, which holds where a statement has no
     /// LIMIT. Every part gives its first rows then, of which the merge needs no more.
-    fn limited(&self, merge: &MergeSpec) -> Result<MergeSpec, Failure> {
+    pub(super) fn limited(&self, merge: &MergeSpec) -> Result<MergeSpec, Failure> {
         let mut merge = merge.clone();
         if let (Some(count), None) = (self.state.select_limit, merge.limit) {
             if merge.group.is_some() {
@@ -188,7 +204,7 @@ impl Session {
     }
 
     /// Gathers the warnings of the shards that had some.
-    async fn warnings(
+    pub(super) async fn warnings(
         &mut self,
         world: &World,
         scatter: &Scatter<'_>,
@@ -220,7 +236,7 @@ impl Session {
 
     /// The column definitions that MySQL gives to the client's own statement on one physical
     /// table. Those of the parts have hidden columns, and a UNION's types.
-    async fn describe(
+    pub(super) async fn describe(
         &mut self,
         world: &World,
         planned: &Planned,
@@ -272,18 +288,27 @@ fn uses_temporary_table(scatter: &Scatter<'_>, mode: SqlMode) -> bool {
 /// Reads the head of a part's answer: its columns, or MySQL's error.
 async fn columns(
     exchange: &mut Exchange<'_>,
-) -> Result<Result<Vec<Column>, ErrPacket<'static>>, Failure> {
+) -> Result<Result<(Vec<Column>, StatusFlags), ErrPacket<'static>>, Failure> {
     exchange.surface_columns(true);
     exchange.surface_rows(true);
     let shard = exchange.shard();
     let mut expected = None;
     let mut columns = Vec::new();
-    while expected.is_none_or(|n| columns.len() < n) {
+    let mut status = StatusFlags::empty();
+    // In the old protocol their end tells of the statement.
+    let mut ended = exchange
+        .capabilities()
+        .contains(CapabilityFlags::CLIENT_DEPRECATE_EOF);
+    while !ended || expected.is_none_or(|n| columns.len() < n) {
         let step = exchange.next(|event, payload| match event {
             Event::ResultSet { columns } => Ok(Head::Count(columns as usize)),
             Event::Column => Column::read(payload)
                 .map(Head::Column)
                 .map_err(Failure::from),
+            Event::DefinitionsEnd => {
+                let end = EofPacket::decode(payload).map_err(protocol(shard))?;
+                Ok(Head::End(end.status))
+            }
             Event::Err => Ok(Head::Refused(
                 ErrPacket::decode(payload)
                     .map_err(protocol(shard))?
@@ -294,15 +319,17 @@ async fn columns(
         match step.await?? {
             Head::Count(count) => expected = Some(count),
             Head::Column(column) => columns.push(column),
+            Head::End(told) => (ended, status) = (true, told),
             Head::Refused(error) => return Ok(Err(error)),
         }
     }
-    Ok(Ok(columns))
+    Ok(Ok((columns, status)))
 }
 
 enum Head {
     Count(usize),
     Column(Column),
+    End(StatusFlags),
     Refused(ErrPacket<'static>),
 }
 
@@ -318,12 +345,18 @@ fn put_columns(
     status: StatusFlags,
     mut unveiling: Option<&mut Unveiling<'_>>,
 ) -> Result<(), Failure> {
-    client.put_with(|out| put_lenenc(described.columns.len() as u64, out));
+    client.put_head(described.columns.len() as u64);
+    let bare = client.has_bare_results();
     for column in &described.columns {
         if let Some(unveiling) = &mut unveiling {
             let mut opened = BytesMut::new();
             unveiling.column(&world.names, column, &mut opened)?;
-            client.put(&opened);
+            if !bare {
+                client.put(&opened);
+            }
+            continue;
+        }
+        if bare {
             continue;
         }
         let mut renamed = Ok(());

@@ -71,7 +71,15 @@ impl Session {
         if route.reading != Reading::Primary {
             count_primary_read(world, shard);
         }
-        let exchange = match backend.run(&route.call(statement)).await {
+        let call = route.call(statement);
+        let mut cursor = None;
+        let run = async {
+            match route.cursor {
+                true => backend.run_with_cursor(&call, &mut cursor).await,
+                false => backend.run(&call).await,
+            }
+        };
+        let exchange = match run.await {
             Ok(exchange) => exchange,
             Err(BackendError::Server { error, .. }) => {
                 return Err(logical(world, error).into());
@@ -93,6 +101,9 @@ impl Session {
         if let Some(error) = relayed.withheld {
             self.ask_transaction(shard).await?;
             return Err(logical(world, error).into());
+        }
+        if let Some(of) = cursor {
+            self.keep_cursor(shard, of, named, &relayed)?;
         }
         self.observe(world, shard, &relayed, route).await
     }

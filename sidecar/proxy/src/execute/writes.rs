@@ -8,6 +8,7 @@ use remora_planner::{Count, Statement, Writes};
 use remora_protocol::{ErrPacket, OkPacket, StatusFlags};
 
 use super::info;
+use super::observe::how_it_ran;
 use super::row_numbers::{in_client_rows, row_number};
 use super::run::Route;
 use super::statement_warnings::of_parts;
@@ -227,6 +228,7 @@ impl Session {
         self.state.diagnostics = Diagnostics::of_notes(notes);
         let mut status = self.state.status();
         status.set(StatusFlags::SERVER_MORE_RESULTS_EXISTS, route.more_results);
+        status |= how_it_ran(ended.iter());
         self.client.put_ok(&OkPacket {
             affected_rows,
             last_insert_id: generated.or(explicit).unwrap_or_default(),

@@ -5,13 +5,12 @@ use std::os::fd::OwnedFd;
 
 use bytes::{BufMut, BytesMut};
 use remora_protocol::{
-    CapabilityFlags, EofPacket, ErrPacket, OkPacket, PacketCodec, ProtocolError,
+    CapabilityFlags, Compression, EofPacket, ErrPacket, OkPacket, PacketCodec, ProtocolError,
+    put_lenenc,
 };
 
 use crate::net::Channel;
 
-/// MySQL's default for `max_allowed_packet`, which clients expect to be able to send.
-pub(super) const MAX_PACKET: usize = 64 << 20;
 /// An output buffer larger than this is given back after its answer: an idle client keeps no more.
 const LARGE_OUT: usize = 1024;
 
@@ -20,10 +19,21 @@ const LARGE_OUT: usize = 1024;
 pub(crate) enum ClientError {
     /// The socket failed, or the client closed it.
     #[error("the client's socket: {0}")]
-    Io(#[from] io::Error),
+    Io(io::Error),
     /// The client sent what the protocol does not allow.
     #[error("the client broke the protocol: {0}")]
     Protocol(#[from] ProtocolError),
+}
+
+impl From<io::Error> for ClientError {
+    /// What is wrong under compression comes by way of the socket.
+    fn from(error: io::Error) -> Self {
+        let inner = error.get_ref().and_then(|inner| inner.downcast_ref());
+        match inner {
+            Some(protocol) => Self::Protocol(ProtocolError::clone(protocol)),
+            None => Self::Io(error),
+        }
+    }
 }
 
 /// A client that logged in.
@@ -40,6 +50,10 @@ pub(crate) struct Client {
     pub(super) sent: usize,
     /// GTIDs in answers are for the client; else the sidecar alone asked for them.
     pub(super) own_gtids: bool,
+    /// The client wants no definitions of columns (`resultset_metadata = NONE`).
+    pub(super) bare_results: bool,
+    /// A command is being read: frames of it may have been counted.
+    pub(super) awaits_command: bool,
 }
 
 impl Client {
@@ -68,10 +82,52 @@ impl Client {
         self.own_gtids = yes;
     }
 
+    /// Whether results are sent without definitions of columns.
+    #[must_use]
+    pub(crate) fn has_bare_results(&self) -> bool {
+        self.bare_results
+    }
+
+    /// Sends results without definitions of columns, or with them.
+    pub(crate) fn set_bare_results(&mut self, yes: bool) {
+        self.bare_results = yes;
+    }
+
+    /// Whether the client is told with each result if definitions follow.
+    #[must_use]
+    pub(crate) fn marks_metadata(&self) -> bool {
+        self.capabilities
+            .contains(CapabilityFlags::CLIENT_OPTIONAL_RESULTSET_METADATA)
+    }
+
+    /// Adds the head of a result set.
+    pub(crate) fn put_head(&mut self, columns: u64) {
+        let mark = self.marks_metadata();
+        let full = u8::from(!self.bare_results);
+        self.put_with(|out| {
+            put_lenenc(columns, out);
+            if mark {
+                out.put_u8(full);
+            }
+        });
+    }
+
     /// Lets the client send several statements in one text, or not.
     pub(crate) fn set_multi_statements(&mut self, yes: bool) {
         self.capabilities
             .set(CapabilityFlags::CLIENT_MULTI_STATEMENTS, yes);
+    }
+
+    /// Refuses packets of so many bytes and more, as MySQL does with `max_allowed_packet`.
+    pub(crate) fn limit_packets(&mut self, bytes: usize) {
+        self.codec.set_max_packet(bytes.saturating_sub(1));
+    }
+
+    /// Compresses all that follows. What is inside of compressed packets has numbers that nobody
+    /// looks at, MySQL among them.
+    pub(crate) fn compress(&mut self, compression: Compression) {
+        self.channel.compress(compression);
+        self.codec.take_any_sequence();
     }
 
     /// The next command's payload. Safe to cancel: what was read stays buffered.
@@ -79,7 +135,24 @@ impl Client {
     /// # Errors
     /// If the client is gone or breaks the protocol.
     pub(crate) async fn command(&mut self) -> Result<BytesMut, ClientError> {
-        self.codec.restart();
+        if !std::mem::replace(&mut self.awaits_command, true) {
+            self.codec.restart();
+            self.channel.restart();
+        }
+        let command = self.packet().await?;
+        self.awaits_command = false;
+        Ok(command)
+    }
+
+    /// The next packet of a file that the client was asked for; an empty one ends it.
+    ///
+    /// # Errors
+    /// As [`command`](Self::command).
+    pub(crate) async fn file_packet(&mut self) -> Result<BytesMut, ClientError> {
+        self.packet().await
+    }
+
+    async fn packet(&mut self) -> Result<BytesMut, ClientError> {
         loop {
             if let Some(payload) = self.codec.decode(self.channel.buffer())? {
                 return Ok(payload);
@@ -128,6 +201,14 @@ impl Client {
     pub(crate) fn put_end(&mut self, ok: &OkPacket<'_>) {
         let capabilities = self.capabilities;
         self.put_with(|payload| ok.encode_end(capabilities, payload));
+    }
+
+    /// Whether definitions and rows end in EOF packets, as older clients expect.
+    #[must_use]
+    pub(crate) fn expects_eofs(&self) -> bool {
+        !self
+            .capabilities
+            .contains(CapabilityFlags::CLIENT_DEPRECATE_EOF)
     }
 
     /// Adds the end of column definitions, which only older clients expect.

@@ -15,7 +15,7 @@ use tokio_rustls::TlsAcceptor;
 use zeroize::Zeroize;
 
 use super::backoff::{Applicant, Attempt};
-use super::client::{Client, ClientError, MAX_PACKET};
+use super::client::{Client, ClientError};
 use super::entitled::{Way, insecure, may_come, needs_no_password};
 use crate::net::{Channel, Stream};
 use crate::proxy::Proxy;
@@ -122,7 +122,6 @@ async fn attempt(
             ServerStep::StartTls => channel = secure(channel, &proxy.world().client_tls).await?,
             ServerStep::Authenticated => {
                 let identity = machine.into_client();
-                codec.set_max_packet(MAX_PACKET);
                 let capabilities = identity.capabilities;
                 let client = Client {
                     channel,
@@ -132,6 +131,8 @@ async fn attempt(
                     finished: 0,
                     sent: 0,
                     own_gtids: true,
+                    bare_results: false,
+                    awaits_command: false,
                 };
                 return Ok(Some(LoggedIn { client, identity }));
             }
@@ -167,7 +168,7 @@ pub(crate) async fn change_user(
     } = client;
     let way = peer.way(channel.stream());
     let mut judge = Judge::new(proxy, peer);
-    let (mut machine, mut step) = ServerLogin::change_user(options, before, request, codec, out)?;
+    let (mut machine, mut step) = ServerLogin::change_user(options, before, request)?;
     let attempt = async {
         loop {
             step = judge.decide(&mut machine, codec, out, step, way).await?;

@@ -18,6 +18,7 @@ use tokio::sync::Mutex;
 use self::check::check;
 pub(crate) use self::row::CREATE_TABLE;
 use crate::backend::BackendError;
+use crate::packet_limit::PacketLimit;
 use crate::sequence::quoted;
 use crate::server_defaults;
 use crate::session::HOME;
@@ -79,6 +80,7 @@ impl LayoutGuard {
         system: &System,
         world: &World,
         shard: usize,
+        packets: &PacketLimit,
     ) -> Result<(), BackendError> {
         let wanted = Admitted {
             fingerprint: LayoutDocument::of(&world.snapshot.spec).fingerprint(),
@@ -96,7 +98,7 @@ impl LayoutGuard {
         {
             return Err(refusal(shard, &format!("spec.tables[{table}]: {reason}")));
         }
-        server_defaults::check(system, world, shard).await?;
+        packets.learn(shard, server_defaults::check(system, world, shard).await?);
         self.admitted.lock().await.insert(shard, wanted);
         Ok(())
     }

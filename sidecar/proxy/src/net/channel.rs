@@ -3,8 +3,10 @@
 use std::io;
 
 use bytes::{Buf, BytesMut};
+use remora_protocol::Compression;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 
+use super::squeezed::Squeezed;
 use super::{Stream, spare};
 
 /// What a read asks for at first: a command or a small answer fits.
@@ -18,6 +20,8 @@ pub(crate) struct Channel {
     stream: Stream,
     buffer: BytesMut,
     next_read: usize,
+    /// Boxed: most connections have none.
+    squeezed: Option<Box<Squeezed>>,
 }
 
 impl Channel {
@@ -28,6 +32,20 @@ impl Channel {
             stream,
             buffer: BytesMut::new(),
             next_read: SMALL_READ,
+            squeezed: None,
+        }
+    }
+
+    /// Compresses all that follows, in both directions.
+    pub(crate) fn compress(&mut self, compression: Compression) {
+        self.squeezed = Some(Box::new(Squeezed::new(compression)));
+    }
+
+    /// Begins a new command: compressed packets are counted anew.
+    pub(crate) fn restart(&mut self) {
+        let ahead = !self.buffer.is_empty();
+        if let Some(squeezed) = &mut self.squeezed {
+            squeezed.restart(ahead);
         }
     }
 
@@ -56,6 +74,10 @@ impl Channel {
     /// # Errors
     /// [`io::ErrorKind::UnexpectedEof`] when the peer closed, or the socket's error.
     pub(crate) async fn fill(&mut self) -> io::Result<()> {
+        if let Some(squeezed) = &mut self.squeezed {
+            let (stream, most) = (&mut self.stream, LARGE_READ);
+            return squeezed.fill(stream, &mut self.buffer, most).await;
+        }
         if self.buffer.capacity() == 0 {
             // A client may think for hours: memory is taken once there is something to read.
             self.stream.readable().await?;
@@ -86,14 +108,18 @@ impl Channel {
     /// # Errors
     /// The socket's error; how much was written is then unknown.
     pub(crate) async fn write(&mut self, bytes: &[u8]) -> io::Result<()> {
-        self.stream.write_all(bytes).await?;
+        match &mut self.squeezed {
+            Some(squeezed) => squeezed.write(&mut self.stream, bytes).await?,
+            None => self.stream.write_all(bytes).await?,
+        }
         // Plain sockets have nothing to flush; TLS may hold back a record.
         self.stream.flush().await
     }
 
     /// Whether the peer closed or sent something while nothing was due. Does not wait.
     pub(crate) fn is_disturbed(&mut self) -> bool {
-        if !self.buffer.is_empty() {
+        let ahead = self.squeezed.as_ref().is_some_and(|it| it.has_ahead());
+        if ahead || !self.buffer.is_empty() {
             return true;
         }
         let mut byte = [0; 1];

@@ -2,6 +2,7 @@
 
 mod channel;
 mod spare;
+mod squeezed;
 mod stream;
 mod tls;
 

@@ -20,7 +20,11 @@ impl Session {
         })?;
         let status = self.status(more_results);
         for (index, packet) in packets.iter().enumerate() {
-            self.client.put(packet);
+            if index == 0 {
+                self.client.put_head(columns as u64);
+            } else if index > columns || !self.client.has_bare_results() {
+                self.client.put(packet);
+            }
             if index == columns {
                 self.client.put_columns_end(&EofPacket {
                     warnings: 0,

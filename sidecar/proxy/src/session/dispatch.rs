@@ -29,7 +29,11 @@ impl Session {
         }
         match command {
             Command::Quit => return Ok(false),
-            Command::Query(sql) => self.query(sql).await?,
+            Command::Query(text) => self.query(text, &[]).await?,
+            Command::QueryWith(query) => {
+                let attributes = query.attributes.decode()?;
+                self.query(query.text, &attributes).await?;
+            }
             Command::StmtExecute(execute) => self.execute(&execute).await?,
             Command::StmtPrepare(sql) => self.prepare(sql).await?,
             Command::StmtSendLongData {
@@ -37,17 +41,23 @@ impl Session {
                 param,
                 data,
             } => {
-                let others = self.state.held();
-                self.prepared.long_data(statement, param, data, others);
+                let room = (self.state.held(), self.proxy.packets.bytes());
+                self.prepared.long_data(statement, param, data, room);
             }
-            Command::StmtClose(statement) => self.prepared.close(statement),
+            Command::StmtClose(statement) => {
+                if let Ok(cursor) = self.prepared.take_cursor(statement) {
+                    self.close_cursor(cursor)?;
+                }
+                self.prepared.close(statement);
+            }
             Command::StmtReset(statement) => {
+                if let Ok(cursor) = self.prepared.take_cursor(statement) {
+                    self.close_cursor(cursor)?;
+                }
                 self.prepared.reset(statement)?;
                 self.put_ok(false);
             }
-            Command::StmtFetch { statement, .. } => {
-                return Err(self.prepared.no_cursor(statement).into());
-            }
+            Command::StmtFetch { statement, rows } => self.fetch(statement, rows).await?,
             Command::InitDb(name) => {
                 self.change_database(name).await?;
                 self.put_database_ok(false);
@@ -177,6 +187,7 @@ impl Session {
         self.renew_state();
         Arc::make_mut(&mut self.state.context).database = database;
         self.prepared.clear();
+        self.client.set_bare_results(false);
         Ok(())
     }
 
@@ -224,6 +235,7 @@ impl Session {
             return Err(Failure::Last(error));
         }
         self.account = account;
+        self.client.set_bare_results(false);
         self.renew_state();
         self.entry.enters(None);
         match self.enter_as(database).await {
@@ -245,6 +257,7 @@ impl Session {
             capabilities: identity.capabilities,
             collation: identity.collation,
             attributes: self.account.identity.attributes.clone(),
+            packet_limit: self.proxy.packets.bytes(),
         }
     }
 }

@@ -83,7 +83,7 @@ impl Session {
 
     /// A connection that rested may have been closed by the server. Outside a transaction a new
     /// one takes its place, unless state was on it that cannot be replayed.
-    fn drop_if_gone(&mut self, shard: usize) -> Result<(), Failure> {
+    pub(crate) fn drop_if_gone(&mut self, shard: usize) -> Result<(), Failure> {
         let Some(backend) = self.backends.slot(shard) else {
             return Ok(());
         };

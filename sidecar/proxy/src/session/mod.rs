@@ -8,6 +8,7 @@ mod dispatch;
 mod giving;
 mod lease;
 mod memory;
+mod metadata;
 mod named;
 mod next_transaction;
 mod prepare;
@@ -55,7 +56,7 @@ pub(crate) use transaction::{Begun, Transaction};
 pub(crate) use variables::Variables;
 
 use crate::clients::{Registered, Who};
-use crate::execute::ResultCharset;
+use crate::execute::{Cursor, ResultCharset};
 use crate::failure::Failure;
 use crate::frontend::{Client, ClientError, Peer, log_in};
 use crate::names::logical;
@@ -77,6 +78,8 @@ pub(crate) struct Session {
     /// The session as those see it who want its connections.
     pub(crate) holder: Arc<Holder>,
     pub(crate) prepared: Prepared,
+    /// The cursor that the statement under way opened.
+    pub(crate) opened_cursor: Option<Cursor>,
     pub(crate) probes: Probes,
     /// How texts of results are encoded, under the settings of this version.
     pub(crate) result_charset: Option<(u64, ResultCharset)>,
@@ -166,6 +169,7 @@ pub(crate) async fn run(
                 return;
             };
             Box::pin(proxy.first_look()).await;
+            Box::pin(proxy.learn_packets()).await;
             let mut session = Session::new(proxy, client, entry, account);
             if Box::pin(session.enter(database)).await.is_ok() {
                 session.serve(stop).await;
@@ -223,6 +227,7 @@ impl Session {
             replicas: Replicas::default(),
             holder,
             prepared: Prepared::default(),
+            opened_cursor: None,
             probes: Probes::default(),
             result_charset: None,
             normalizer: Normalizer::default(),
@@ -241,6 +246,9 @@ impl Session {
                 };
                 self.client.put_ok(&ok);
                 self.client.flush().await?;
+                if let Some(compression) = self.account.identity.compression {
+                    self.client.compress(compression);
+                }
                 self.entry.rests();
                 Ok(())
             }
@@ -280,6 +288,7 @@ impl Session {
         &mut self,
         stop: &mut watch::Receiver<bool>,
     ) -> Option<Result<BytesMut, ClientError>> {
+        self.client.limit_packets(self.proxy.packets.bytes());
         loop {
             let in_transaction = self.state.transaction.is_open() || self.served.in_transaction();
             let holder = &self.holder;

@@ -124,6 +124,8 @@ impl Session {
             using,
             more_results: outer.more_results,
             cover: None,
+            attributes: outer.attributes,
+            cursor: false,
         };
         let planned = &mut statement.planned;
         self.with_context(&context, async |session| {

@@ -2,16 +2,17 @@
 
 use std::sync::Arc;
 
+use bytes::BufMut as _;
 use remora_planner::keys::Moment;
 use remora_planner::lexer::Statements;
 use remora_planner::utility::StatementKind;
 use remora_planner::{BindInput, Context, Param as KeyParam, Prepare, Target};
 use remora_protocol::{
-    CapabilityFlags, ColumnType, DateTime, EofPacket, ErrPacket, Execute, Param, ParamValue,
-    PrepareOk, RawParam, decode_params, rename_schema,
+    CapabilityFlags, ColumnType, CursorType, DateTime, EofPacket, ErrPacket, Execute, Param,
+    ParamValue, PrepareOk, RawParam, decode_execute, rename_schema,
 };
 
-use super::prepared::{ClientStatement, no_cursors};
+use super::prepared::ClientStatement;
 use super::utility::not_supported;
 use super::veiled::of_client;
 use super::{HOME, Session};
@@ -21,13 +22,14 @@ use crate::failure::Failure;
 use crate::names::logical;
 use crate::world::World;
 
-/// The flags of an EXECUTE that wants its rows at once.
-const NO_CURSOR: u8 = 0;
+/// The flag of an EXECUTE that asks for a cursor. MySQL has no other kind.
+const READ_ONLY: u8 = CursorType::CURSOR_TYPE_READ_ONLY.bits();
 
 impl Session {
     /// Prepares a statement. MySQL describes it on one physical table; where it will run
     /// depends on its parameters.
     pub(super) async fn prepare(&mut self, sql: &[u8]) -> Result<(), Failure> {
+        self.admit_metadata(sql)?;
         let world = self.proxy.world();
         let (statement, described) = self.make_statement(sql).await?;
         let room = self.room();
@@ -116,6 +118,7 @@ impl Session {
             types: Vec::new(),
             long_data: std::collections::HashMap::new(),
             spoiled: None,
+            cursor: None,
         };
         Ok((statement, described))
     }
@@ -155,14 +158,20 @@ impl Session {
             params: count(described.params.len()),
             warnings: described.warnings,
         };
-        self.client.put_with(|out| head.encode(out));
+        let (marks, bare) = (self.client.marks_metadata(), self.client.has_bare_results());
+        self.client.put_with(|out| {
+            head.encode(out);
+            if marks {
+                out.put_u8(u8::from(!bare));
+            }
+        });
         let status = self.state.status();
         let old_ends = !self
             .client
             .capabilities()
             .contains(CapabilityFlags::CLIENT_DEPRECATE_EOF);
         for definitions in [&described.params, &described.columns] {
-            for definition in definitions {
+            for definition in definitions.iter().filter(|_| !bare) {
                 let mut renamed = Ok(());
                 let logical = |schema: &[u8]| world.names.logical(schema);
                 self.client
@@ -185,11 +194,15 @@ impl Session {
     /// Executes a prepared statement.
     pub(super) async fn execute(&mut self, execute: &Execute<'_>) -> Result<(), Failure> {
         let mut statement = self.prepared.take(execute.statement)?;
-        let outcome = if execute.flags != NO_CURSOR && statement.has_rows {
-            Err(no_cursors().into())
-        } else {
-            self.execute_statement(&mut statement, execute.body).await
+        let outcome = match statement.cursor.take() {
+            Some(cursor) => self.close_cursor(cursor),
+            None => Ok(()),
         };
+        let outcome = match outcome {
+            Ok(()) => self.execute_statement(&mut statement, execute).await,
+            Err(failure) => Err(failure),
+        };
+        statement.cursor = self.opened_cursor.take();
         self.prepared.put_back(execute.statement, statement);
         outcome
     }
@@ -197,7 +210,7 @@ impl Session {
     async fn execute_statement(
         &mut self,
         statement: &mut ClientStatement,
-        body: &[u8],
+        execute: &Execute<'_>,
     ) -> Result<(), Failure> {
         match statement.veil {
             None => self.entry.runs(&statement.sql),
@@ -214,10 +227,14 @@ impl Session {
             params: count,
             types,
             long_data,
+            has_rows,
             ..
         } = statement;
-        let mut params = decode_params(body, *count, types, |i| long_data.contains_key(&i))
-            .map_err(|_| wrong_arguments())?;
+        let capabilities = self.client.capabilities();
+        let is_long = |number: usize| long_data.contains_key(&number);
+        let (mut params, attributes) =
+            decode_execute(execute, capabilities, *count, types, is_long)
+                .map_err(|_| wrong_arguments())?;
         for (index, param) in params.iter_mut().enumerate() {
             if let (RawParam::Long, Some(data)) = (param.raw, long_data.get(&index)) {
                 param.raw = RawParam::Bytes(data);
@@ -238,6 +255,8 @@ impl Session {
             using: &[],
             more_results: false,
             cover: None,
+            attributes: &attributes,
+            cursor: execute.flags & READ_ONLY != 0 && *has_rows,
         };
         // SET and USE are about the session as it is now, not as it was when they were prepared.
         let kind = planned.plan().kind();
@@ -250,9 +269,14 @@ impl Session {
         self.admit_context(&context, sql)?;
         self.with_context(&context, async |session| {
             if let Some(veil) = veil {
+                if request.cursor {
+                    return Err(not_supported(
+                        "a cursor over a table with encrypted columns; execute without one",
+                    ));
+                }
                 let params = (&params[..], &keys[..]);
                 return session
-                    .execute_veiled(&world, &catalog, sql, veil, planned, params)
+                    .execute_veiled(&world, &catalog, sql, veil, planned, params, &attributes)
                     .await;
             }
             if planned.plan().catalog_version() != catalog.version() {

@@ -8,6 +8,7 @@ use remora_planner::{Context, Planned};
 use remora_protocol::{ErrPacket, ParamType};
 
 use super::memory::{EACH, MOST};
+use crate::execute::Cursor;
 use crate::failure::Failure;
 
 /// MySQL's default for `max_prepared_stmt_count`.
@@ -45,6 +46,8 @@ pub(crate) struct ClientStatement {
     pub(crate) long_data: HashMap<usize, Vec<u8>>,
     /// A mistake in sending pieces, which MySQL reports with the next EXECUTE.
     pub(crate) spoiled: Option<ErrPacket<'static>>,
+    /// The cursor of its last execution, if it is open.
+    pub(crate) cursor: Option<Cursor>,
 }
 
 impl ClientStatement {
@@ -101,7 +104,7 @@ impl Prepared {
     pub(crate) fn take(&mut self, id: u32) -> Result<ClientStatement, Failure> {
         self.statements
             .remove(&id)
-            .ok_or_else(|| unknown(id, "mysqld_stmt_execute").into())
+            .ok_or_else(|| unknown(id).into())
     }
 
     /// Puts a statement back after [`take`](Self::take). What was sent in pieces is used up.
@@ -111,9 +114,15 @@ impl Prepared {
         self.statements.insert(id, statement);
     }
 
-    /// Appends to a parameter, where the session holds so many bytes of `others`. There is no
-    /// answer; mistakes show with EXECUTE.
-    pub(crate) fn long_data(&mut self, id: u32, param: u16, data: &[u8], others: usize) {
+    /// Appends to a parameter, where the session holds so many bytes of `others`, and one packet
+    /// may have `limit`. There is no answer; mistakes show with EXECUTE.
+    pub(crate) fn long_data(
+        &mut self,
+        id: u32,
+        param: u16,
+        data: &[u8],
+        (others, limit): (usize, usize),
+    ) {
         let Some(statement) = self.statements.get_mut(&id) else {
             return;
         };
@@ -126,7 +135,9 @@ impl Prepared {
             ));
             return;
         }
-        if self.held + others + data.len() > MOST {
+        let known = statement.long_data.get(&param).map_or(0, Vec::len);
+        let most = MOST.max(limit);
+        if self.held + others + data.len() > most || known + data.len() > limit {
             statement.spoiled = Some(ErrPacket::new(
                 1105,
                 *b"HY000",
@@ -148,24 +159,36 @@ impl Prepared {
     /// # Errors
     /// MySQL's 1243 when there is no such statement.
     pub(crate) fn reset(&mut self, id: u32) -> Result<(), Failure> {
-        let statement = self
-            .statements
-            .get_mut(&id)
-            .ok_or_else(|| unknown(id, "mysqld_stmt_reset"))?;
+        let statement = self.statements.get_mut(&id).ok_or_else(|| unknown(id))?;
         self.held -= statement.long_bytes();
         statement.long_data.clear();
         statement.spoiled = None;
         Ok(())
     }
 
-    /// The error of a FETCH: no statement has an open cursor.
-    pub(crate) fn no_cursor(&self, id: u32) -> ErrPacket<'static> {
-        if self.statements.contains_key(&id) {
+    /// Takes the cursor of a statement, to fetch from it.
+    ///
+    /// # Errors
+    /// MySQL's 1421 where none is open, and 1243 when there is no such statement.
+    pub(crate) fn take_cursor(&mut self, id: u32) -> Result<Cursor, Failure> {
+        let statement = self.statements.get_mut(&id).ok_or_else(|| unknown(id))?;
+        statement.cursor.take().ok_or_else(|| {
             let message = format!("The statement ({id}) has no open cursor.");
-            ErrPacket::new(1421, *b"HY000", message)
-        } else {
-            unknown(id, "mysqld_stmt_fetch")
+            ErrPacket::new(1421, *b"HY000", message).into()
+        })
+    }
+
+    /// Puts a cursor back after [`take_cursor`](Self::take_cursor).
+    pub(crate) fn put_cursor(&mut self, id: u32, cursor: Cursor) {
+        if let Some(statement) = self.statements.get_mut(&id) {
+            statement.cursor = Some(cursor);
         }
+    }
+
+    /// How many cursors over several servers are open.
+    pub(crate) fn merged_cursors(&self) -> usize {
+        let merged = |it: &&ClientStatement| matches!(it.cursor, Some(Cursor::Merged(_)));
+        self.statements.values().filter(merged).count()
     }
 
     /// Forgets a statement. Servers forget theirs when others take their place.
@@ -218,19 +241,7 @@ impl Prepared {
     }
 }
 
-/// The refusal of an EXECUTE that asks for a cursor. To send the rows at once instead would be
-/// MySQL's protocol, but Connector/J (`useCursorFetch`) takes the packet behind the columns for
-/// the cursor's status without looking at it, and would lose a row.
-pub(super) fn no_cursors() -> ErrPacket<'static> {
-    ErrPacket::new(
-        1235,
-        *b"42000",
-        "This version of Remora doesn't yet support server-side cursors; execute without one \
-         (Connector/J: useCursorFetch=false): rows are streamed as they are read",
-    )
-}
-
-fn unknown(id: u32, function: &str) -> ErrPacket<'static> {
-    let message = format!("Unknown prepared statement handler ({id}) given to {function}");
+fn unknown(id: u32) -> ErrPacket<'static> {
+    let message = format!("Unknown prepared statement handler ({id}) given to mysql_stmt_precheck");
     ErrPacket::new(1243, *b"HY000", message)
 }

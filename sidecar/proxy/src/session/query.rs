@@ -5,7 +5,7 @@ use std::sync::Arc;
 use remora_planner::fingerprint::Normalizer;
 use remora_planner::lexer::Statements;
 use remora_planner::{Catalog, Context, Planned, Planner, Refusal};
-use remora_protocol::CapabilityFlags;
+use remora_protocol::{Attribute, CapabilityFlags};
 
 use super::Session;
 use crate::execute::Request;
@@ -21,9 +21,13 @@ type PlanFn = fn(&Planner, &Catalog, &Context, &mut Normalizer, &[u8]) -> Result
 
 impl Session {
     /// Runs the statements of a text, one after the other, until one fails.
-    pub(super) async fn query(&mut self, sql: &[u8]) -> Result<(), Failure> {
+    pub(super) async fn query(
+        &mut self,
+        sql: &[u8],
+        attributes: &[Attribute<'_>],
+    ) -> Result<(), Failure> {
         if memchr::memchr(b';', sql).is_none() {
-            return self.statement(sql, false).await;
+            return self.statement(sql, attributes, false).await;
         }
         let mode = self.state.context.sql_mode;
         let ranges: Vec<_> = Statements::new(sql, mode).collect();
@@ -32,8 +36,8 @@ impl Session {
             .capabilities()
             .contains(CapabilityFlags::CLIENT_MULTI_STATEMENTS);
         match &ranges[..] {
-            [] => self.statement(sql, false).await,
-            [only] => self.statement(&sql[only.clone()], false).await,
+            [] => self.statement(sql, attributes, false).await,
+            [only] => self.statement(&sql[only.clone()], attributes, false).await,
             // A server that was not told to expect several takes the text for one that is wrong.
             _ if !several => {
                 self.refuse_to_pass(sql)?;
@@ -42,7 +46,8 @@ impl Session {
             [all @ .., last] => {
                 for range in all {
                     self.state.failed = false;
-                    self.statement(&sql[range.clone()], true).await?;
+                    self.statement(&sql[range.clone()], attributes, true)
+                        .await?;
                     if self.state.failed {
                         return Ok(());
                     }
@@ -51,16 +56,24 @@ impl Session {
                         self.client.flush().await?;
                     }
                 }
-                self.statement(&sql[last.clone()], false).await
+                self.statement(&sql[last.clone()], attributes, false).await
             }
         }
     }
 
-    async fn statement(&mut self, sql: &[u8], more_results: bool) -> Result<(), Failure> {
+    async fn statement(
+        &mut self,
+        sql: &[u8],
+        attributes: &[Attribute<'_>],
+        more_results: bool,
+    ) -> Result<(), Failure> {
+        self.admit_metadata(sql)?;
         let world = self.proxy.world();
         if world.names.encrypts() && self.veil(&world.catalogs.load(), sql)?.is_some() {
             self.entry.runs_veiled();
-            return self.veiled_statement(&world, sql, more_results).await;
+            return self
+                .veiled_statement(&world, sql, attributes, more_results)
+                .await;
         }
         self.entry.runs(sql);
         let (catalog, planned) = self.plan(&world, sql).await?;
@@ -72,6 +85,8 @@ impl Session {
             using: &[],
             more_results,
             cover: None,
+            attributes,
+            cursor: false,
         };
         self.run(&world, &catalog, &planned, &request).await
     }

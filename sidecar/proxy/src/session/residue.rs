@@ -1,5 +1,5 @@
 //! What a session leaves on one connection and that cannot be replayed on another: temporary
-//! tables, locks, and what a procedure did.
+//! tables, locks, open cursors, and what a procedure did.
 
 use remora_planner::lexer::{Lexer, SqlMode, Token, TokenKind, identifier};
 use remora_planner::{Leaves, Statement};
@@ -18,6 +18,8 @@ pub(crate) struct Residue {
     table_locks: bool,
     /// Names of locks that were taken, as constants in SQL.
     locks: Vec<Vec<u8>>,
+    /// Open cursors.
+    cursors: usize,
     /// Nobody knows what: only a reset takes it away.
     anything: bool,
 }
@@ -31,6 +33,16 @@ impl Residue {
     /// Something that leaves nobody knows what is about to run.
     pub(crate) fn may_leave_anything(&mut self) {
         self.anything = true;
+    }
+
+    /// A cursor was opened.
+    pub(crate) fn opened_cursor(&mut self) {
+        self.cursors += 1;
+    }
+
+    /// A cursor was closed.
+    pub(crate) fn closed_cursor(&mut self) {
+        self.cursors = self.cursors.saturating_sub(1);
     }
 
     /// UNLOCK TABLES.

@@ -4,6 +4,7 @@ use remora_planner::lexer::{Lexer, SqlMode};
 use remora_planner::utility::{self, Assignment, Scope, SetValue, Span, TransactionScope};
 use remora_protocol::ErrPacket;
 
+use super::metadata;
 use super::settings::{CHARACTER_SET, NAMES};
 use super::utility::not_supported;
 use super::{Characteristics, Diagnostics, HOME, Note, Session, Transaction};
@@ -57,6 +58,11 @@ impl Session {
         let Ok(assignments) = utility::set(sql, self.state.context.sql_mode) else {
             return Err(not_supported("this form of SET"));
         };
+        if self.client.marks_metadata()
+            && let Some(value) = metadata::assigned(sql, &assignments)
+        {
+            return self.set_metadata(value, &assignments, request);
+        }
         let mut assigned = Vec::with_capacity(assignments.len());
         for assignment in &assignments {
             match self.read(sql, assignment)? {
@@ -96,7 +102,13 @@ impl Session {
         let params = request.params.map(<[_]>::to_vec);
         let using = request.using.iter().map(|name| Operand::Variable(name));
         let using = using.collect();
-        let exchange = backend.run(&Call { sql, params, using }).await?;
+        let call = Call {
+            sql,
+            params,
+            using,
+            attributes: request.attributes,
+        };
+        let exchange = backend.run(&call).await?;
         let patch = Patch {
             more_results: request.more_results,
             ..Patch::default()

@@ -18,7 +18,15 @@ impl Session {
         kind: ShowKind,
         request: &Request<'_>,
     ) -> Result<(), Failure> {
-        if let Diagnostics::On(shard) = self.state.diagnostics {
+        let counts = matches!(kind, ShowKind::CountWarnings | ShowKind::CountErrors);
+        let errors_only = matches!(kind, ShowKind::Errors | ShowKind::CountErrors);
+        let counted = match self.state.diagnostics {
+            Diagnostics::On(shard) if counts => self.count_on(shard, errors_only).await?,
+            _ => None,
+        };
+        if let Diagnostics::On(shard) = self.state.diagnostics
+            && !counts
+        {
             let fetched = match self.backends.get(shard) {
                 Some(backend) => Note::fetch(backend).await?,
                 None => Vec::new(),
@@ -33,7 +41,6 @@ impl Session {
             Diagnostics::Local(notes) => &notes[..],
             _ => &[],
         };
-        let errors_only = matches!(kind, ShowKind::Errors | ShowKind::CountErrors);
         let shown = notes
             .iter()
             .filter(|note| !errors_only || note.level == b"Error");
@@ -47,7 +54,7 @@ impl Session {
                 };
                 let kind = ColumnType::MYSQL_TYPE_LONGLONG;
                 let column = number_column(name, kind, 21, ColumnFlags::empty());
-                let count = Cell::LongLong(shown.count() as u64);
+                let count = Cell::LongLong(counted.unwrap_or(shown.count() as u64));
                 put_table(&mut self.client, &[column], &[vec![count]], binary, status);
             }
             _ => {
@@ -63,6 +70,19 @@ impl Session {
             }
         }
         Ok(())
+    }
+
+    /// How many the last statement on a server had, which may be more than it keeps.
+    async fn count_on(&mut self, shard: usize, errors_only: bool) -> Result<Option<u64>, Failure> {
+        let Some(backend) = self.backends.get(shard) else {
+            return Ok(None);
+        };
+        let ask: &[u8] = match errors_only {
+            true => b"SHOW COUNT(*) ERRORS",
+            false => b"SHOW COUNT(*) WARNINGS",
+        };
+        let counted = backend.table(ask).await?;
+        Ok(counted.ok().and_then(|table| table.text(0).parse().ok()))
     }
 }
 

@@ -22,6 +22,8 @@ pub(crate) struct State {
     pub(crate) settings: Settings,
     /// The transaction, if one is open.
     pub(crate) transaction: Transaction,
+    /// Whether a BEGIN of the client's began it, which is told to those who track it.
+    pub(crate) began: bool,
     /// SET TRANSACTION statements that the next transaction begins with.
     pub(crate) next_transaction: NextTransaction,
     /// LAST_INSERT_ID().
@@ -74,6 +76,7 @@ impl State {
             select_limit: None,
             settings: Settings::default(),
             transaction: Transaction::None,
+            began: false,
             next_transaction: NextTransaction::default(),
             insert_id: InsertId::Known(0),
             row_count: 0,

@@ -7,7 +7,7 @@ use bytes::BytesMut;
 use remora_planner::utility::StatementKind;
 use remora_planner::veil::{Fed, Veil, Veiled};
 use remora_planner::{BindInput, Catalog, Param as KeyParam, Planned, Planner};
-use remora_protocol::{ColumnDef, ColumnType, ErrPacket, Param, ParamType, RawParam};
+use remora_protocol::{Attribute, ColumnDef, ColumnType, ErrPacket, Param, ParamType, RawParam};
 
 use super::utility::not_supported;
 use super::{Diagnostics, Note, Session};
@@ -66,6 +66,7 @@ impl Session {
         &mut self,
         world: &World,
         sql: &[u8],
+        attributes: &[Attribute<'_>],
         more_results: bool,
     ) -> Result<(), Failure> {
         let mut catalog = world.catalogs.load();
@@ -104,6 +105,8 @@ impl Session {
                 using: &[],
                 more_results,
                 cover: Some(&cover),
+                attributes,
+                cursor: false,
             };
             return self.run_veiled(world, &catalog, &planned, &request).await;
         }
@@ -146,6 +149,7 @@ impl Session {
         veil: &mut Veil,
         planned: &mut Planned,
         (params, keys): (&[Param<'_>], &[KeyParam<'_>]),
+        attributes: &[Attribute<'_>],
     ) -> Result<(), Failure> {
         if veil.catalog_version() != catalog.version() {
             let anew = self.veil(catalog, sql)?;
@@ -200,6 +204,8 @@ impl Session {
             using: &[],
             more_results: false,
             cover: Some(&cover),
+            attributes,
+            cursor: false,
         };
         self.run_veiled(world, catalog, planned, &request).await
     }

@@ -54,7 +54,7 @@ impl CommandKind {
 impl From<&Command<'_>> for CommandKind {
     fn from(command: &Command<'_>) -> Self {
         match command {
-            Command::Query(_) => Self::Query,
+            Command::Query(_) | Command::QueryWith(_) => Self::Query,
             Command::StmtPrepare(_) => Self::Prepare,
             Command::StmtExecute(_) => Self::Execute,
             Command::StmtSendLongData { .. }
