@@ -26,6 +26,7 @@ mod set;
 mod settings;
 mod show_diagnostics;
 mod state;
+mod through;
 mod transact;
 mod transaction;
 mod utility;
@@ -52,6 +53,7 @@ pub(crate) use replicas::Replicas;
 pub(crate) use residue::Residue;
 pub(crate) use settings::Settings;
 pub(crate) use state::{InsertId, State};
+pub(crate) use through::Served;
 pub(crate) use transaction::{Begun, Transaction};
 pub(crate) use variables::Variables;
 
@@ -87,6 +89,8 @@ pub(crate) struct Session {
     pub(crate) normalizer: Normalizer,
     /// COMMIT RELEASE ends the session.
     pub(crate) leaves: bool,
+    /// Who runs its statements.
+    pub(crate) served: Served,
 }
 
 /// As whom the client logged in, and thus the sidecar in its name.
@@ -239,6 +243,7 @@ impl Session {
             result_charset: None,
             normalizer: Normalizer::default(),
             leaves: false,
+            served: Served::default(),
         }
     }
 
@@ -296,7 +301,7 @@ impl Session {
     ) -> Option<Result<BytesMut, ClientError>> {
         self.client.limit_packets(self.proxy.packets.bytes());
         loop {
-            let in_transaction = self.state.transaction.is_open();
+            let in_transaction = self.state.transaction.is_open() || self.served.in_transaction();
             let holder = &self.holder;
             tokio::select! {
                 biased;
