@@ -43,6 +43,7 @@ impl Session {
         sql: &[u8],
     ) -> Result<(ClientStatement, Described), Failure> {
         let world = self.proxy.world();
+        self.admit_text(sql)?;
         if Statements::new(sql, self.state.context.sql_mode)
             .nth(1)
             .is_some()

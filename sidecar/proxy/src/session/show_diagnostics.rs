@@ -24,18 +24,8 @@ impl Session {
             Diagnostics::On(shard) if counts => self.count_on(shard, errors_only).await?,
             _ => None,
         };
-        if let Diagnostics::On(shard) = self.state.diagnostics
-            && !counts
-        {
-            let fetched = match self.backends.get(shard) {
-                Some(backend) => Note::fetch(backend).await?,
-                None => Vec::new(),
-            };
-            let notes = fetched
-                .into_iter()
-                .map(|note| note.logical(&world.names))
-                .collect();
-            self.state.diagnostics = Diagnostics::of_notes(notes);
+        if !counts {
+            self.gather_diagnostics(world).await?;
         }
         let notes = match &self.state.diagnostics {
             Diagnostics::Local(notes) => &notes[..],
@@ -83,6 +73,22 @@ impl Session {
         };
         let counted = backend.table(ask).await?;
         Ok(counted.ok().and_then(|table| table.text(0).parse().ok()))
+    }
+
+    /// Fetches the warnings of the last statement from the server that has them.
+    pub(super) async fn gather_diagnostics(&mut self, world: &World) -> Result<(), Failure> {
+        if let Diagnostics::On(shard) = self.state.diagnostics {
+            let fetched = match self.backends.get(shard) {
+                Some(backend) => Note::fetch(backend).await?,
+                None => Vec::new(),
+            };
+            let notes = fetched
+                .into_iter()
+                .map(|note| note.logical(&world.names))
+                .collect();
+            self.state.diagnostics = Diagnostics::of_notes(notes);
+        }
+        Ok(())
     }
 }
 

@@ -175,7 +175,7 @@ fn columns_and_rows_are_shown_when_asked_for() {
             Event::Row,
             Event::End { status: AUTOCOMMIT },
         ];
-        if !style.contains(CapabilityFlags::CLIENT_DEPRECATE_EOF) {
+        if style == OLD {
             expected.insert(3, Event::DefinitionsEnd);
         }
         assert_eq!(run(&mut scanner, &answer.wire, 5), expected);
