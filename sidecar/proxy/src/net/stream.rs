@@ -56,15 +56,6 @@ impl Stream {
         }
     }
 
-    /// Whether the peer showed a certificate, which was verified.
-    #[must_use]
-    pub(crate) fn has_certificate(&self) -> bool {
-        match self {
-            Self::Tcp(_) | Self::Unix(_) => false,
-            Self::Tls(s) => s.get_ref().1.peer_certificates().is_some(),
-        }
-    }
-
     /// The protocol's version and the cipher, if it is encrypted.
     #[must_use]
     pub(crate) fn encryption(&self) -> Option<(&'static str, String)> {
@@ -78,6 +69,15 @@ impl Stream {
         };
         let cipher = agreed.negotiated_cipher_suite()?.suite();
         Some((version, format!("{cipher:?}")))
+    }
+
+    /// Whether the peer showed a certificate, which was verified.
+    #[must_use]
+    pub(crate) fn has_certificate(&self) -> bool {
+        match self {
+            Self::Tcp(_) | Self::Unix(_) => false,
+            Self::Tls(s) => s.get_ref().1.peer_certificates().is_some(),
+        }
     }
 
     /// Whether bytes on this stream cannot be read by others on the way.

@@ -71,11 +71,11 @@ impl Session {
                 )
                 .await
             }
+            ShowKind::Status => self.show_cipher(show, request),
             ShowKind::RemoraConnections => {
                 let table = console::connections(&world.fleets, &world.snapshot.connections);
                 self.put_console(table, request.more_results).await
             }
-            ShowKind::Status => self.show_cipher(show, request),
             _ => Err(not_supported("this form of SHOW")),
         }
     }
