@@ -91,6 +91,8 @@ mod tests {
             assert!(server_offer().contains(kept), "{kept:?}");
             assert!(!all.intersects(kept), "{kept:?}");
         }
+        let refused = CapabilityFlags::CLIENT_NO_SCHEMA;
+        assert!(!server_offer().intersects(refused) && !all.intersects(refused));
     }
 
     #[test]
