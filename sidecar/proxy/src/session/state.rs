@@ -25,6 +25,9 @@ pub(crate) struct State {
     pub(crate) settings: Settings,
     /// The transaction, if one is open.
     pub(crate) transaction: Transaction,
+    /// Shards where, without autocommit, a statement failed outside a transaction: MySQL keeps the
+    /// table's definition locked for the session until it ends the transaction that is none.
+    pub(crate) locks_definitions: Vec<usize>,
     /// SET TRANSACTION statements that the next transaction begins with.
     pub(crate) next_transaction: NextTransaction,
     /// LAST_INSERT_ID().
@@ -78,6 +81,7 @@ impl State {
             select_limit: None,
             settings: Settings::default(),
             transaction: Transaction::None,
+            locks_definitions: Vec::new(),
             next_transaction: NextTransaction::default(),
             insert_id: InsertId::Known(0),
             row_count: 0,
