@@ -45,7 +45,7 @@ impl Refusals {
 impl Refusal {
     fn parse(line: &str) -> Result<Self> {
         let parts = line.split_once(' ').and_then(|(suite, rest)| {
-            let (test, reason) = rest.rsplit_once(": ")?;
+            let (test, reason) = rest.split_once(": ")?;
             Some((suite, test, reason))
         });
         let (suite, test, reason) =

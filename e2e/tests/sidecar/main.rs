@@ -2,6 +2,7 @@
 
 mod answers;
 mod connections;
+mod definitions;
 mod doors;
 mod encrypted;
 mod keys;

@@ -172,6 +172,10 @@ impl Session {
             .finish()
             .await??;
         self.heed(shard, pong.status).await;
+        let known = self.state.locks_definitions.contains(&shard);
+        if !self.state.autocommit && !self.state.transaction.is_open() && !known {
+            self.state.locks_definitions.push(shard);
+        }
         Ok(())
     }
 }

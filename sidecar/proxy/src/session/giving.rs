@@ -170,6 +170,7 @@ impl Session {
     fn keeps(&self, shard: usize) -> bool {
         let variables = &self.state.variables;
         self.state.transaction.includes(shard)
+            || self.state.locks_definitions.contains(&shard)
             || variables.are_kept() && variables.on() == Some(shard)
     }
 
@@ -264,7 +265,9 @@ impl Session {
             let Some(mut backend) = self.backends.take(shard) else {
                 continue;
             };
-            if self.state.variables.on() == Some(shard) {
+            if self.state.variables.on() == Some(shard)
+                || self.state.locks_definitions.contains(&shard)
+            {
                 backend.is_unclear();
             }
             backend.work_for_nobody().await;

@@ -27,6 +27,9 @@ pub(crate) struct State {
     pub(crate) transaction: Transaction,
     /// Whether a BEGIN of the client's began it, which is told to those who track it.
     pub(crate) began: bool,
+    /// Shards where, without autocommit, a statement failed outside a transaction: MySQL keeps the
+    /// table's definition locked for the session until it ends the transaction that is none.
+    pub(crate) locks_definitions: Vec<usize>,
     /// SET TRANSACTION statements that the next transaction begins with.
     pub(crate) next_transaction: NextTransaction,
     /// LAST_INSERT_ID().
@@ -81,6 +84,7 @@ impl State {
             settings: Settings::default(),
             transaction: Transaction::None,
             began: false,
+            locks_definitions: Vec::new(),
             next_transaction: NextTransaction::default(),
             insert_id: InsertId::Known(0),
             row_count: 0,

@@ -75,6 +75,7 @@ impl Session {
         if !self.is_on_one_shard() {
             then = self.completion(then).await?;
         }
+        self.unlock_definitions().await?;
         let releases = then.release == Some(true);
         if let Transaction::Open(open) = &self.state.transaction
             && open.joined.is_none()
@@ -139,6 +140,18 @@ impl Session {
             },
             _ => said,
         })
+    }
+
+    /// Ends what is no transaction, and locks definitions of tables all the same.
+    async fn unlock_definitions(&mut self) -> Result<(), Failure> {
+        for shard in std::mem::take(&mut self.state.locks_definitions) {
+            if !self.state.transaction.includes(shard)
+                && let Some(backend) = self.backends.get(shard)
+            {
+                backend.query(b"ROLLBACK").await?.finish().await??;
+            }
+        }
+        Ok(())
     }
 
     /// What follows the end of the transaction: with AND CHAIN another with its characteristics.
@@ -301,6 +314,7 @@ impl Session {
 
     /// Ends the transaction before a statement that MySQL commits at.
     pub(crate) async fn commit_implicitly(&mut self) -> Result<(), Failure> {
+        self.unlock_definitions().await?;
         self.commit_with_notes().await.map(drop)
     }
 
