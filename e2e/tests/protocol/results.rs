@@ -92,7 +92,7 @@ async fn texts_that_are_no_utf_8_come_and_go_as_they_are() -> Result<()> {
         let set = query(&format!("SET NAMES {charset}"));
         let insert = bytes(&[b"INSERT INTO whole VALUES (90, 1, _binary'", &all, b"')"]);
         let named = bytes(&[b"SELECT 1 AS `n\xe4m\xe9`, '\xfc\xdf' AS t"]);
-        let scattered = bytes(&[b"SELECT id AS `\xef\xf0`, '\xe4' AS t FROM ticket ORDER BY id"]);
+        let scattered = bytes(&[b"SELECT id AS `\xef\xf0`, '\xe4' AS t FROM whole ORDER BY id"]);
         let compared = bytes(&[b"SELECT id FROM ticket WHERE t <> '\xe4' ORDER BY id"]);
         let wrong = bytes(&[b"SELECT `\xe4` FROM ticket"]);
         // MySQL sends columns before it finds that these bytes are no text.

@@ -60,12 +60,7 @@ async fn what_cannot_be_served_is_refused_once_and_the_session_goes_on() -> Resu
              ADD COLUMN b VARCHAR(9) COLLATE utf8mb4_general_ci",
         )
         .await?;
-    connection.query_drop("SET @charset = 'gbk'").await?;
     for sql in [
-        "SET character_set_client = gbk",
-        "SET character_set_client = 28",
-        "SET character_set_client = @charset",
-        "SET @x = 1, character_set_client = CONCAT('big', '5')",
         "SELECT id FROM ticket ORDER BY CONCAT(a, b)",
         "SELECT CONCAT(a, b) FROM ticket",
     ] {
@@ -114,5 +109,35 @@ async fn an_error_ends_a_text_of_several_statements() -> Result<()> {
     ensure!(code == 1062, "{code}");
     let found: Vec<u64> = connection.query("SELECT id FROM ticket").await?;
     ensure!(found == [1], "{found:?}");
+    Ok(())
+}
+
+#[tokio::test]
+async fn a_text_in_a_character_set_that_may_hide_a_quote_has_to_be_ascii() -> Result<()> {
+    let (_shards, mut connection) = started().await?;
+    connection.query_drop("SET @charset = 'gbk'").await?;
+    for sql in [
+        "SET NAMES 'sjis'",
+        "SET character_set_client = gbk",
+        "SET character_set_client = 28",
+        "SET character_set_client = @charset",
+        "SET @x = 1, character_set_client = CONCAT('big', '5')",
+    ] {
+        connection.query_drop(sql).await?;
+        let one: Option<u64> = connection.query_first("SELECT 1 AS `a`").await?;
+        ensure!(one == Some(1), "{sql}: then {one:?}");
+        for text in ["SELECT 'é'", "SELECT 1; SELECT 'é'", "SELECT 1 -- é"] {
+            let (code, text) = error_of(&mut connection, text).await?;
+            ensure!(code == 1235, "{sql}: {code} {text}");
+        }
+        let prepared = connection.prep("SELECT 'é'").await;
+        ensure!(
+            matches!(&prepared, Err(Error::Server(error)) if error.code == 1235),
+            "{prepared:?}"
+        );
+        connection.query_drop("SET NAMES utf8mb4").await?;
+        let text: Option<String> = connection.query_first("SELECT 'é'").await?;
+        ensure!(text.as_deref() == Some("é"), "{text:?}");
+    }
     Ok(())
 }

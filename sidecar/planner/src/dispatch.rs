@@ -250,7 +250,7 @@ impl<'a> Reading<'a> {
             K::Query | K::With | K::Update | K::Delete => self.rows(pins),
             K::Insert | K::Replace => self.insert(),
             K::Ddl => ddl::plan(self),
-            K::Show => show::show(self),
+            K::Show => show::show(self, pins),
             K::Describe => show::describe(self, pins),
             K::ExplainRemora => self.explain(),
             K::Set | K::Kill => {
@@ -268,17 +268,20 @@ impl<'a> Reading<'a> {
             K::Handler => self.home("HANDLER"),
             K::LockTables => self.home("LOCK TABLES"),
             K::Maintenance => self.home("ANALYZE, OPTIMIZE, CHECK, REPAIR or CHECKSUM TABLE"),
-            K::Diagnostics if self.source.is(0, "GET") => Err(Refusal::unsupported(
-                "GET DIAGNOSTICS is not supported yet; use SHOW WARNINGS or ROW_COUNT()",
-            )),
+            K::Diagnostics if self.source.is(0, "GET") => Ok(Found::plain(Work::Utility)),
             // They name no table, whatever their words are.
             K::Diagnostics | K::Help => Ok(Found::pass(Target::Home)),
             K::Flush | K::Unknown => self.home("this statement"),
+            K::Xa | K::Account | K::LockInstance | K::Administration
+                if self.catalog.is_one_server() =>
+            {
+                Ok(Found::pass(Target::Home))
+            }
             K::Xa => Err(Refusal::unsupported(
-                "XA statements are not supported yet; use BEGIN and COMMIT",
+                "XA statements are not supported over several shards; use BEGIN and COMMIT",
             )),
             K::Account => Err(Refusal::unsupported(
-                "accounts are not managed through Remora yet; name users in the manifest's \
+                "accounts of several shards are not managed by SQL; name users in the manifest's \
                  spec.users",
             )),
             K::LockInstance | K::Administration => Err(Refusal::unsupported(

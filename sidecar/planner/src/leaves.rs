@@ -56,7 +56,9 @@ impl Leaves {
             K::Ddl if source.is(1, "TEMPORARY") && source.is(0, "CREATE") => Self::TemporaryTable,
             K::LockTables => Self::TableLocks,
             K::Flush if locks(source) => Self::TableLocks,
+            K::Account if !source.is(0, "SET") => Self::Nothing,
             K::Call | K::Handler | K::Unknown => Self::Anything,
+            K::Account | K::LockInstance | K::Administration => Self::Anything,
             _ => Self::Nothing,
         }
     }

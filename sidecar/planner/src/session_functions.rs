@@ -26,7 +26,12 @@ pub(crate) fn add(source: &Source<'_>, kind: StatementKind, edits: &mut Vec<Edit
     if !statement {
         return;
     }
+    // What a server tells of its own connections has its own number of this one.
+    let of_server = (0..source.len()).any(|token| source.is(token, "PERFORMANCE_SCHEMA"));
     for token in 0..source.len() {
+        if of_server && source.is(token, "CONNECTION_ID") {
+            continue;
+        }
         let Some((_, function)) = FUNCTIONS.iter().find(|(name, _)| source.is(token, name)) else {
             continue;
         };

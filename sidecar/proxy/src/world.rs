@@ -197,6 +197,11 @@ impl World {
         Ok(backend)
     }
 
+    /// Whether all rows are on one server, under their own names.
+    pub(crate) fn is_one_server(&self) -> bool {
+        self.snapshot.spec.shards == 1 && !self.names.are_physical()
+    }
+
     /// Opens a connection to a server beside those that work for clients, whatever its breaker
     /// says.
     ///

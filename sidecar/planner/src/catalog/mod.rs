@@ -153,6 +153,13 @@ impl Catalog {
         self.protected.iter().any(|name| name.find(sql).is_some())
     }
 
+    /// Whether all rows are on one server, under their own names: what administers a server
+    /// then administers all there is.
+    #[must_use]
+    pub fn is_one_server(&self) -> bool {
+        self.shards() == 1 && !self.has_physical_schemas()
+    }
+
     /// Whether some table is split within its shard, so that physical schemas exist.
     #[must_use]
     pub fn has_physical_schemas(&self) -> bool {

@@ -6,7 +6,7 @@
 //!
 //! Client character sets must be supersets of ASCII whose multi-byte characters never hold
 //! an ASCII byte (utf8mb4, utf8mb3, latin1, ascii, binary …). sjis, cp932, big5, gbk and
-//! gb18030 are not: a session must refuse them in SET NAMES.
+//! gb18030 are not: a session must refuse their texts that are not ASCII.
 
 mod comment;
 mod literal;

@@ -19,7 +19,7 @@ use crate::utility::{self, Described, Filter, Show, ShowKind};
 ///
 /// # Errors
 /// If what it shows is not what one MySQL server would show.
-pub(crate) fn show(reading: &Reading<'_>) -> Result<Found, Refusal> {
+pub(crate) fn show(reading: &Reading<'_>, pins: &mut Pins) -> Result<Found, Refusal> {
     let source = &reading.source;
     let Ok(show) = utility::show(reading.body, source.mode) else {
         return match reading.mentioned() {
@@ -43,14 +43,38 @@ pub(crate) fn show(reading: &Reading<'_>) -> Result<Found, Refusal> {
         ShowKind::Columns | ShowKind::Indexes | ShowKind::CreateTable => table(reading, &show),
         ShowKind::Databases => Ok(databases(reading, &show)),
         ShowKind::Tables if physical && of_manifest => Ok(tables(reading, &show)),
-        ShowKind::TableStatus if of_manifest && reading.catalog.tables().next().is_some() => Err(
-            refused("SHOW TABLE STATUS, whose numbers would be those of one shard,"),
-        ),
+        ShowKind::TableStatus
+            if of_manifest
+                && !reading.catalog.is_one_server()
+                && reading.catalog.tables().next().is_some() =>
+        {
+            Err(refused(
+                "SHOW TABLE STATUS, whose numbers would be those of one shard,",
+            ))
+        }
         ShowKind::OpenTables if physical => Err(refused("SHOW OPEN TABLES")),
+        ShowKind::Server if reading.catalog.is_one_server() => Ok(Found::pass(Target::Home)),
         ShowKind::Server => Err(refused("what one server alone can tell")),
+        ShowKind::Status if asks_for_cipher(reading, &show, pins) => {
+            Ok(Found::plain(Work::Utility))
+        }
         ShowKind::Variables | ShowKind::Status | ShowKind::Catalog => Ok(Found::pass(Target::Any)),
         _ => Ok(Found::pass(Target::Home)),
     }
+}
+
+/// SHOW STATUS LIKE of what only the sidecar knows of a client's connection.
+fn asks_for_cipher(reading: &Reading<'_>, show: &Show, pins: &mut Pins) -> bool {
+    let Some(Filter::Like(pattern)) = show.filter else {
+        return false;
+    };
+    let token = reading.token_at(pattern);
+    if let Some(literal) = token.and_then(|token| reading.source.literal(token)) {
+        pins.pin(literal);
+    }
+    let pattern = string_literal(pattern.text(reading.body), reading.source.mode);
+    let known = [&b"ssl_cipher"[..], b"ssl_version"];
+    !show.global && known.iter().any(|name| pattern.eq_ignore_ascii_case(name))
 }
 
 fn refused(what: &str) -> Refusal {

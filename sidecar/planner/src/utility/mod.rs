@@ -7,6 +7,7 @@
 mod cursor;
 mod ddl;
 mod describe;
+mod diagnostics;
 mod kill;
 mod kind;
 mod session;
@@ -17,6 +18,7 @@ mod transaction;
 
 pub use ddl::{Ddl, DdlObject, DdlVerb, ddl};
 pub use describe::{Described, describe};
+pub use diagnostics::{ConditionItem, GetDiagnostics, StatementItem, get_diagnostics};
 pub use kill::{Kill, KillId, kill};
 pub use kind::{StatementKind, classify};
 pub use session::{Prepared, PreparedText, prepared, use_database};

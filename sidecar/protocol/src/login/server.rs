@@ -370,12 +370,11 @@ impl ServerLogin {
         let wanted = self.wanted(answer.plugin, &credential);
         let is_none = is_empty && !has_no_password(&credential);
         let must_ask = match answer.asked {
-            Asked::Switch => false,
             Asked::Nothing => true,
             Asked::Greeting | Asked::OldGreeting if answer.plugin != Some(wanted) => true,
             // Nothing in place of an answer to a plugin that the greeting did not name.
             Asked::Greeting => is_none && wanted != Plugin::Sha2,
-            Asked::OldGreeting => false,
+            Asked::Switch | Asked::OldGreeting => false,
         };
         if must_ask && answer.asked == Asked::OldGreeting {
             return Ok(self.deny(&old_client(), codec, out));
@@ -401,11 +400,12 @@ impl ServerLogin {
             false => Progress::Wrong { used_password },
         };
         match (plugin, credential) {
-            (_, Credential::Unknown) => Progress::Wrong { used_password },
+            // By Native nobody is asked whom only others know: see `wanted`.
+            (_, Credential::Unknown) | (Plugin::Native, Credential::Elsewhere) => {
+                Progress::Wrong { used_password }
+            }
             (Plugin::Sha2, Credential::Elsewhere) => Exchange::ask(answer, codec, out),
             (Plugin::Clear, Credential::Elsewhere) => Exchange::given(answer),
-            // It is not asked for: see `wanted`.
-            (Plugin::Native, Credential::Elsewhere) => Progress::Wrong { used_password },
             (plugin, Credential::Password(password) | Credential::Optional(password)) => {
                 let judged = match plugin {
                     Plugin::Sha2 => self.exchange.judge(answer, &password, codec, out),

@@ -129,6 +129,7 @@ mod tests {
         let note = Note {
             level: b"Warning".to_vec(),
             code,
+            state: None,
             message: b"text".to_vec(),
         };
         vec![note; count]
@@ -147,6 +148,7 @@ mod tests {
         let note = Note {
             level: b"Warning".to_vec(),
             code: 1292,
+            state: None,
             message: b"Truncated incorrect DOUBLE value: 'abc'".to_vec(),
         };
         let part = || PartNotes {

@@ -57,6 +57,11 @@ pub(crate) struct Client {
 }
 
 impl Client {
+    /// The protocol's version and the cipher, if the connection is encrypted.
+    pub(crate) fn encryption(&self) -> Option<(&'static str, String)> {
+        self.channel.encryption()
+    }
+
     /// What was agreed on with the client.
     #[must_use]
     pub(crate) fn capabilities(&self) -> CapabilityFlags {

@@ -49,6 +49,11 @@ impl Channel {
         }
     }
 
+    /// As [`Stream::encryption`].
+    pub(crate) fn encryption(&self) -> Option<(&'static str, String)> {
+        self.stream.encryption()
+    }
+
     /// The bytes that were read and not yet taken.
     pub(crate) fn buffer(&mut self) -> &mut BytesMut {
         &mut self.buffer

@@ -56,6 +56,21 @@ impl Stream {
         }
     }
 
+    /// The protocol's version and the cipher, if it is encrypted.
+    #[must_use]
+    pub(crate) fn encryption(&self) -> Option<(&'static str, String)> {
+        let Self::Tls(stream) = self else {
+            return None;
+        };
+        let (_, agreed) = stream.get_ref();
+        let version = match agreed.protocol_version()? {
+            rustls::ProtocolVersion::TLSv1_2 => "TLSv1.2",
+            _ => "TLSv1.3",
+        };
+        let cipher = agreed.negotiated_cipher_suite()?.suite();
+        Some((version, format!("{cipher:?}")))
+    }
+
     /// Whether the peer showed a certificate, which was verified.
     #[must_use]
     pub(crate) fn has_certificate(&self) -> bool {

@@ -182,6 +182,7 @@ impl Session {
             Note {
                 level: b"Warning".to_vec(),
                 code: 1105,
+                state: None,
                 message: format!(
                     "The transaction is committed; shard {shard} does not answer now and will \
                      show it later"

@@ -24,6 +24,8 @@ pub(crate) struct Note {
     pub(crate) level: Vec<u8>,
     /// MySQL's number.
     pub(crate) code: u16,
+    /// Its SQLSTATE, which SHOW WARNINGS does not tell.
+    pub(crate) state: Option<[u8; 5]>,
     /// The text.
     pub(crate) message: Vec<u8>,
 }
@@ -37,6 +39,7 @@ impl Diagnostics {
         Self::Local(vec![Note {
             level: b"Error".to_vec(),
             code: error.code,
+            state: Some(error.state),
             message: error.message.to_vec(),
         }])
     }
@@ -68,6 +71,7 @@ impl Note {
         Some(Self {
             level: level?,
             code,
+            state: None,
             message: message?,
         })
     }

@@ -10,7 +10,6 @@ use remora_protocol::{
 use super::lease::{HOME, first_settings};
 use super::{Account, Session, State};
 use crate::backend::{Backend, Login};
-use crate::charsets;
 use crate::execute::{Patch, relay};
 use crate::failure::Failure;
 use crate::frontend;
@@ -193,7 +192,6 @@ impl Session {
 
     /// What is left to check of a user who proved who it is.
     pub(super) async fn enter_as(&mut self, database: Option<Vec<u8>>) -> Result<(), Failure> {
-        charsets::admit_collation(self.account.identity.collation)?;
         if self.enter_gateway(database.as_deref()).await? {
             return Ok(());
         }

@@ -1,10 +1,12 @@
 //! One client's session: what a MySQL session is, over several servers.
 
 mod backends;
+mod cipher;
 mod commit;
 mod console;
 mod diagnostics;
 mod dispatch;
+mod get_diagnostics;
 mod giving;
 mod lease;
 mod memory;
@@ -155,33 +157,42 @@ pub(crate) async fn run(
     peer: Peer,
     stop: watch::Receiver<bool>,
 ) {
-    let metrics = proxy.metrics.clone();
-    let _open = metrics.connected();
+    let _open = proxy.metrics.connected();
     // What is needed for a while only is in boxes: a client that rests costs what its session
-    // holds, and not what its largest statement may need.
-    match Box::pin(log_in(&proxy, stream, id, &peer)).await {
-        Ok(Some(logged_in)) => {
-            let mut client = logged_in.client;
-            let database = logged_in.identity.database.clone();
-            let account = Account::new(logged_in.identity, peer);
-            let entry = Box::pin(register(&proxy, &mut client, id, &account)).await;
-            let Some(entry) = entry else {
-                return;
-            };
-            Box::pin(proxy.first_look()).await;
-            Box::pin(proxy.learn_packets()).await;
-            let mut session = Session::new(proxy, client, entry, account);
-            if Box::pin(session.enter(database)).await.is_ok() {
-                session.serve(stop).await;
-            }
-            Box::pin(session.close()).await;
-        }
+    // holds, and not what its login or its largest statement may need.
+    let Some(mut session) = Box::pin(admit(proxy, stream, id, peer)).await else {
+        return;
+    };
+    session.serve(stop).await;
+    Box::pin(session.close()).await;
+}
+
+/// Lets a client in.
+async fn admit(proxy: Arc<Proxy>, stream: Stream, id: u32, peer: Peer) -> Option<Session> {
+    let logged_in = match log_in(&proxy, stream, id, &peer).await {
+        Ok(Some(logged_in)) => logged_in,
         Ok(None) => {
             tracing::debug!("Denied");
-            metrics.denied();
+            proxy.metrics.denied();
+            return None;
         }
-        Err(error) => tracing::debug!(%error, "The login failed"),
+        Err(error) => {
+            tracing::debug!(%error, "The login failed");
+            return None;
+        }
+    };
+    let mut client = logged_in.client;
+    let database = logged_in.identity.database.clone();
+    let account = Account::new(logged_in.identity, peer);
+    let entry = register(&proxy, &mut client, id, &account).await?;
+    proxy.first_look().await;
+    proxy.learn_packets().await;
+    let mut session = Session::new(proxy, client, entry, account);
+    if session.enter(database).await.is_err() {
+        session.close().await;
+        return None;
     }
+    Some(session)
 }
 
 /// Adds a client to those that are logged in, or tells it why not.

@@ -162,7 +162,11 @@ impl Session {
     }
 
     /// Asks for the values of user variables, and sees to it that every server will have them.
-    async fn tell(&mut self, world: &World, variables: &[&[u8]]) -> Result<Table, Failure> {
+    pub(super) async fn tell(
+        &mut self,
+        world: &World,
+        variables: &[&[u8]],
+    ) -> Result<Table, Failure> {
         if variables.is_empty() {
             return Ok(Table::default());
         }

@@ -43,6 +43,7 @@ impl Session {
         sql: &[u8],
     ) -> Result<(ClientStatement, Described), Failure> {
         let world = self.proxy.world();
+        self.admit_text(sql)?;
         if Statements::new(sql, self.state.context.sql_mode)
             .nth(1)
             .is_some()
@@ -274,9 +275,9 @@ impl Session {
                         "a cursor over a table with encrypted columns; execute without one",
                     ));
                 }
-                let params = (&params[..], &keys[..]);
+                let params = (&params[..], &keys[..], &attributes[..]);
                 return session
-                    .execute_veiled(&world, &catalog, sql, veil, planned, params, &attributes)
+                    .execute_veiled(&world, &catalog, sql, veil, planned, params)
                     .await;
             }
             if planned.plan().catalog_version() != catalog.version() {

@@ -8,6 +8,7 @@ use remora_planner::{Catalog, Context, Planned, Planner, Refusal};
 use remora_protocol::{Attribute, CapabilityFlags};
 
 use super::Session;
+use crate::charsets;
 use crate::execute::Request;
 use crate::failure::Failure;
 use crate::world::World;
@@ -26,6 +27,7 @@ impl Session {
         sql: &[u8],
         attributes: &[Attribute<'_>],
     ) -> Result<(), Failure> {
+        self.admit_text(sql)?;
         if memchr::memchr(b';', sql).is_none() {
             return self.statement(sql, attributes, false).await;
         }
@@ -61,6 +63,14 @@ impl Session {
         }
     }
 
+    /// Refuses a text whose characters the lexer would split.
+    pub(super) fn admit_text(&self, sql: &[u8]) -> Result<(), Failure> {
+        if self.state.hides_quotes && !sql.is_ascii() {
+            return Err(charsets::refusal().into());
+        }
+        Ok(())
+    }
+
     async fn statement(
         &mut self,
         sql: &[u8],
@@ -68,6 +78,7 @@ impl Session {
         more_results: bool,
     ) -> Result<(), Failure> {
         self.admit_metadata(sql)?;
+        self.admit_text(sql)?;
         let world = self.proxy.world();
         if world.names.encrypts() && self.veil(&world.catalogs.load(), sql)?.is_some() {
             self.entry.runs_veiled();

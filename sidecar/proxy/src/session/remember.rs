@@ -37,6 +37,7 @@ impl Session {
                 continue;
             }
             let set = match replay {
+                Replay::Never => continue,
                 Replay::Text(set) => Some(set),
                 Replay::Value | Replay::String => self.computed(shard, &name).await?,
             };
@@ -141,9 +142,7 @@ impl Session {
             b"SELECT @@SESSION.character_set_client, @@SESSION.character_set_connection LIMIT 1";
         let table = self.ask(shard, ask).await?;
         let (client, connection) = (table.text(0), table.text(1));
-        // Whatever way it came by, the server has it and the client's OK is on its way: no text
-        // of such a session may be read.
-        charsets::admit_name(&client).map_err(|_| Failure::CutOff)?;
+        self.state.hides_quotes = charsets::hides_quotes(&client);
         Arc::make_mut(&mut self.state.context).charset = if client == connection {
             Charset::named(&client)
         } else {

@@ -9,7 +9,6 @@ use super::settings::{CHARACTER_SET, NAMES};
 use super::utility::not_supported;
 use super::{Characteristics, Diagnostics, HOME, Note, Session, Transaction};
 use crate::backend::{Call, Operand};
-use crate::charsets;
 use crate::execute::{Patch, Request, relay};
 use crate::failure::Failure;
 use crate::world::World;
@@ -25,6 +24,15 @@ const REFUSED: [&str; 5] = [
     "xa_detach_on_prepare",
 ];
 
+/// Variables of a server that no sidecar serves with another value (`server_defaults.rs`).
+const READS_TEXTS: [&str; 6] = [
+    "autocommit",
+    "completion_type",
+    "init_connect",
+    "sql_mode",
+    "sql_select_limit",
+    "xa_detach_on_prepare",
+];
 /// Variables that begin something on one connection, which to SET them elsewhere does not bring
 /// there.
 const OF_ONE_CONNECTION: [&[u8]; 4] = [b"profiling", b"rand_seed1", b"rand_seed2", b"debug"];
@@ -38,6 +46,8 @@ pub(super) enum Replay {
     /// By the value too: words of a string would mean something else in another character set
     /// or sql_mode.
     String,
+    /// By nothing: it is not of a session.
+    Never,
 }
 
 /// One variable that a SET gives a value.
@@ -91,7 +101,6 @@ impl Session {
             self.any_shard()
         };
         self.lease_for_set(world, shard, computes).await?;
-        self.admit_charset(shard, &assignments, request).await?;
         let Some(backend) = self.backends.get(shard) else {
             return Err(Failure::CutOff);
         };
@@ -140,6 +149,13 @@ impl Session {
             // What follows asks the same server, and would wipe them out.
             self.state.diagnostics = Diagnostics::of_notes(Note::fetch(backend).await?);
         }
+        let of_server = |it: &Assigned| matches!(it.replay, Replay::Never);
+        if assigned.iter().any(of_server)
+            && let Some(pool) = self.backends.get(shard).and_then(|b| b.pool().cloned())
+        {
+            // Sessions that begin now begin with it.
+            pool.clear();
+        }
         self.remember(shard, assigned).await
     }
 
@@ -184,7 +200,8 @@ impl Session {
                 if *bare_at && NEXT_TRANSACTION.contains(&name.as_str()) {
                     return Ok(None);
                 }
-                if REFUSED.contains(&name.as_str()) {
+                let refused = REFUSED.contains(&name.as_str());
+                if refused && !(name == "sql_log_bin" && self.proxy.world().is_one_server()) {
                     return Err(not_supported(&format!("SET {name}")));
                 }
                 let replay = replay(format!("SET SESSION {name}"), *value);
@@ -193,16 +210,14 @@ impl Session {
                     replay,
                 }
             }
-            Assignment::Variable { .. }
-            | Assignment::Transaction {
+            Assignment::Variable { name, .. } => {
+                let name = String::from_utf8_lossy(&name.name(sql)).to_ascii_lowercase();
+                self.of_server(&name)?
+            }
+            Assignment::Transaction {
                 scope: TransactionScope::Global,
                 ..
-            } => {
-                return Err(not_supported(
-                    "SET GLOBAL and PERSIST, which reach one server only; put the variable \
-                     into the manifest's spec.mysql.config",
-                ));
-            }
+            } => self.of_server("transaction")?,
             Assignment::User { name, value } => {
                 let replay = match utility::set_value(sql, *value, mode) {
                     SetValue::Text(_) => Replay::String,
@@ -215,7 +230,6 @@ impl Session {
             }
             Assignment::Names { charset, collation } => {
                 let charset = charset.map_or_else(|| "DEFAULT".to_owned(), text);
-                admit_text(&charset)?;
                 let collation = collation.map(|c| format!(" COLLATE {}", text(c)));
                 let set = format!("SET NAMES {charset}{}", collation.unwrap_or_default());
                 Assigned {
@@ -225,7 +239,6 @@ impl Session {
             }
             Assignment::CharacterSet(charset) => {
                 let charset = charset.map_or_else(|| "DEFAULT".to_owned(), text);
-                admit_text(&charset)?;
                 let set = format!("SET CHARACTER SET {charset}");
                 Assigned {
                     name: CHARACTER_SET.to_vec(),
@@ -254,6 +267,26 @@ impl Session {
         }))
     }
 
+    /// A variable of the server, by SET GLOBAL or PERSIST.
+    fn of_server(&self, name: &str) -> Result<Assigned, Failure> {
+        if !self.proxy.world().is_one_server() {
+            return Err(not_supported(
+                "SET GLOBAL and PERSIST over several shards; put the variable into the manifest's \
+                 spec.mysql.config",
+            ));
+        }
+        if READS_TEXTS.contains(&name) {
+            return Err(not_supported(&format!(
+                "SET GLOBAL {name}, by which sessions would read texts otherwise than the sidecar \
+                 does; SET it in each session",
+            )));
+        }
+        Ok(Assigned {
+            name: format!("@@global.{name}").into_bytes(),
+            replay: Replay::Never,
+        })
+    }
+
     /// SET TRANSACTION, without SESSION: it goes before whatever opens the next transaction.
     fn set_next_transaction(
         &mut self,
@@ -272,44 +305,6 @@ impl Session {
         self.state.next_transaction.put(what, request.sql);
         self.state.succeeded();
         self.put_ok(request.more_results);
-        Ok(())
-    }
-
-    /// Refuses a character set for texts before a server has it, however its value is written:
-    /// by a name, by the number of a collation, or by an expression, as dumps restore it.
-    async fn admit_charset(
-        &mut self,
-        shard: usize,
-        assignments: &[Assignment],
-        request: &Request<'_>,
-    ) -> Result<(), Failure> {
-        let (sql, mode) = (request.sql, self.state.context.sql_mode);
-        for assignment in assignments {
-            let Assignment::Variable { name, value, .. } = assignment else {
-                continue;
-            };
-            if !name.name(sql).eq_ignore_ascii_case(b"character_set_client") {
-                continue;
-            }
-            match utility::set_value(sql, *value, mode) {
-                SetValue::Default => {}
-                SetValue::Word(name) | SetValue::Text(name) => {
-                    charsets::admit_name(&String::from_utf8_lossy(&name))?;
-                }
-                SetValue::Integer(number) => admit_number(&number.to_string())?,
-                SetValue::Expression if request.keys.is_some_and(|keys| !keys.is_empty()) => {
-                    return Err(not_supported(
-                        "character_set_client as a parameter of a prepared statement",
-                    ));
-                }
-                SetValue::Expression => {
-                    let ask = [b"SELECT ", value.text(sql), b" LIMIT 1"].concat();
-                    let table = self.ask(shard, &ask).await?;
-                    charsets::admit_name(&table.text(0))?;
-                    admit_number(&table.text(0))?;
-                }
-            }
-        }
         Ok(())
     }
 
@@ -361,29 +356,4 @@ fn characteristics(sql: &[u8], assignment: &Assignment) -> Characteristics {
         _ => (false, false),
     };
     Characteristics { isolation, access }
-}
-
-/// Refuses the character set of a collation's number, if it is one.
-fn admit_number(value: &str) -> Result<(), ErrPacket<'static>> {
-    value.parse().map_or(Ok(()), charsets::admit_collation)
-}
-
-/// Refuses a character set that is written as a word or a string.
-fn admit_text(value: &str) -> Result<(), ErrPacket<'static>> {
-    charsets::admit_name(value.trim_matches(['\'', '"', '`']))
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_character_set_is_refused_however_it_is_quoted() {
-        for value in ["sjis", "'GBK'", "\"big5\"", "`cp932`"] {
-            assert!(admit_text(value).is_err(), "{value}");
-        }
-        for value in ["DEFAULT", "'latin1'", "@saved", "'it''s gbk'"] {
-            assert!(admit_text(value).is_ok(), "{value}");
-        }
-    }
 }

@@ -24,21 +24,14 @@ impl Session {
             Diagnostics::On(shard) if counts => self.count_on(shard, errors_only).await?,
             _ => None,
         };
-        if let Diagnostics::On(shard) = self.state.diagnostics
-            && !counts
-        {
-            let fetched = match self.backends.get(shard) {
-                Some(backend) => Note::fetch(backend).await?,
-                None => Vec::new(),
-            };
-            let notes = fetched
-                .into_iter()
-                .map(|note| note.logical(&world.names))
-                .collect();
-            self.state.diagnostics = Diagnostics::of_notes(notes);
-        }
-        let notes = match &self.state.diagnostics {
-            Diagnostics::Local(notes) => &notes[..],
+        // The server goes on knowing them: GET DIAGNOSTICS may ask it for more.
+        let fetched = match self.state.diagnostics {
+            Diagnostics::On(shard) if !counts => Some(self.fetch_notes(world, shard).await?),
+            _ => None,
+        };
+        let notes = match (&fetched, &self.state.diagnostics) {
+            (Some(fetched), _) => &fetched[..],
+            (None, Diagnostics::Local(notes)) => &notes[..],
             _ => &[],
         };
         let shown = notes
@@ -70,6 +63,24 @@ impl Session {
             }
         }
         Ok(())
+    }
+
+    /// Fetches the warnings of the last statement from the server that has them.
+    pub(super) async fn gather_diagnostics(&mut self, world: &World) -> Result<(), Failure> {
+        if let Diagnostics::On(shard) = self.state.diagnostics {
+            let notes = self.fetch_notes(world, shard).await?;
+            self.state.diagnostics = Diagnostics::of_notes(notes);
+        }
+        Ok(())
+    }
+
+    async fn fetch_notes(&mut self, world: &World, shard: usize) -> Result<Vec<Note>, Failure> {
+        let fetched = match self.backends.get(shard) {
+            Some(backend) => Note::fetch(backend).await?,
+            None => Vec::new(),
+        };
+        let logical = fetched.into_iter().map(|note| note.logical(&world.names));
+        Ok(logical.collect())
     }
 
     /// How many the last statement on a server had, which may be more than it keeps.

@@ -8,12 +8,15 @@ use remora_protocol::{CapabilityFlags, StatusFlags};
 
 use super::{Diagnostics, NextTransaction, Settings, Transaction, Variables};
 use crate::atomic::Branch;
+use crate::charsets;
 
 /// A session's state, wherever its statements run.
 #[derive(Debug)]
 pub(crate) struct State {
     /// What decides how texts are read.
     pub(crate) context: Arc<Context>,
+    /// Whether a character of the client's texts may hold the byte of a quote.
+    pub(crate) hides_quotes: bool,
     /// Whether each statement commits by itself.
     pub(crate) autocommit: bool,
     /// `sql_select_limit`, if it limits anything.
@@ -72,6 +75,7 @@ impl State {
         };
         Self {
             context: Arc::new(context),
+            hides_quotes: charsets::collation_hides_quotes(collation),
             autocommit: true,
             select_limit: None,
             settings: Settings::default(),

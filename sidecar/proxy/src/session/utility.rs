@@ -38,6 +38,7 @@ impl Session {
             },
             StatementKind::UnlockTables => self.unlock_tables(request).await,
             StatementKind::Kill => self.kill(world, request).await,
+            StatementKind::Diagnostics => self.get_diagnostics(world, request).await,
             StatementKind::Prepared => self.prepared_by_name(world, request).await,
             _ => Err(not_supported("this statement")),
         }
@@ -70,6 +71,7 @@ impl Session {
                 )
                 .await
             }
+            ShowKind::Status => self.show_cipher(show, request),
             ShowKind::RemoraConnections => {
                 let table = console::connections(&world.fleets, &world.snapshot.connections);
                 self.put_console(table, request.more_results).await
