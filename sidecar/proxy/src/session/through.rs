@@ -18,6 +18,10 @@ use crate::telemetry::{OpenGuard, Way};
 /// The connection attribute by which a gateway knows that a sidecar passes a client's commands on.
 const PASSED_ON: &[u8] = b"remora_passed_on";
 
+/// What the meaning of a command's bytes hangs on.
+const SHAPES_COMMANDS: CapabilityFlags =
+    CapabilityFlags::CLIENT_MULTI_STATEMENTS.union(CapabilityFlags::CLIENT_QUERY_ATTRIBUTES);
+
 /// Who runs the statements of a session.
 #[derive(Debug, Default)]
 pub(crate) enum Served {
@@ -68,6 +72,7 @@ impl Served {
         let own = match command {
             Command::Quit | Command::ChangeUser(_) => true,
             Command::Query(text) => asks_this_sidecar(text),
+            Command::QueryWith(query) => asks_this_sidecar(query.text),
             _ => false,
         };
         !own && matches!(self, Self::Through(_))
@@ -115,6 +120,8 @@ impl Session {
         if let Some(gateway) = gateway.filter(|_| !self.comes_through()) {
             let login = self.login_through(database);
             match self.proxy.world().connect_gateway(gateway, login).await {
+                // One of another version, which does not read what the client writes.
+                Ok(gateway) if !self.is_read_by(&gateway) => gateway.quit().await,
                 Ok(gateway) => {
                     // It hides those that are not for clients.
                     self.client.set_own_gtids(true);
@@ -140,12 +147,19 @@ impl Session {
         Ok(false)
     }
 
+    fn is_read_by(&self, gateway: &Backend) -> bool {
+        let attributes = CapabilityFlags::CLIENT_QUERY_ATTRIBUTES;
+        let differ = self.client.capabilities() ^ gateway.identity().capabilities;
+        !differ.intersects(attributes)
+    }
+
     fn login_through(&self, database: Option<&[u8]>) -> Login {
         let name = database.map(|name| String::from_utf8_lossy(name).into_owned());
         let mut login = self.login(name);
-        // The gateway takes texts apart as this sidecar would.
+        // The gateway takes texts apart as this sidecar would, and reads what the client wrote.
         let client = self.client.capabilities();
-        login.capabilities |= client & CapabilityFlags::CLIENT_MULTI_STATEMENTS;
+        login.capabilities.remove(SHAPES_COMMANDS);
+        login.capabilities |= client & SHAPES_COMMANDS;
         login
             .attributes
             .push((PASSED_ON.to_vec(), env!("CARGO_PKG_VERSION").into()));
@@ -192,7 +206,10 @@ impl Session {
         let began = std::time::Instant::now();
         let exchange = gateway.command(command, reply).await.map_err(of_gateway)?;
         relay(&mut self.client, exchange, &Patch::default()).await?;
-        if matches!(command, Command::Query(_) | Command::StmtExecute(_)) {
+        if matches!(
+            command,
+            Command::Query(_) | Command::QueryWith(_) | Command::StmtExecute(_)
+        ) {
             self.proxy.metrics.statement(Way::Gateway, began.elapsed());
         }
         Ok(true)
