@@ -11,8 +11,12 @@ use remora_e2e::process::raise_socket_limit;
 use remora_e2e::shards::LocalShards;
 use serde_json::json;
 
-/// How many clients there are.
-const CLIENTS: usize = 10_000;
+/// How many clients there are, where the machine allows as many sockets.
+const CLIENTS: u64 = 10_000;
+/// Sockets that the sidecar takes for each of them.
+const SOCKETS_EACH: u64 = 2;
+/// Sockets that it needs for all else.
+const OTHER_SOCKETS: u64 = 512;
 /// How many of them log in at a time.
 const AT_ONCE: usize = 50;
 /// What each of them may cost, in bytes.
@@ -23,6 +27,7 @@ const REST: Duration = Duration::from_secs(3);
 /// What was measured.
 #[derive(Clone, Copy, Debug)]
 pub struct Idle {
+    clients: u64,
     before: u64,
     after: u64,
     pools: bool,
@@ -33,7 +38,8 @@ pub struct Idle {
 /// # Errors
 /// If something does not come up, or a client is turned away.
 pub async fn measure() -> Result<Idle> {
-    raise_socket_limit()?;
+    let sockets = raise_socket_limit()?.saturating_sub(OTHER_SOCKETS);
+    let count = CLIENTS.min(sockets / SOCKETS_EACH);
     let manifest = json!({
         "apiVersion": "remora.dev/v1alpha1",
         "kind": "ShardingCluster",
@@ -66,7 +72,7 @@ pub async fn measure() -> Result<Idle> {
     tokio::time::sleep(REST).await;
     let process = shards.sidecar.process();
     let before = process.resident_memory()?;
-    let clients = come(&login, question, CLIENTS).await?;
+    let clients = come(&login, question, count as usize).await?;
     tokio::time::sleep(REST).await;
     let after = process.resident_memory()?;
     // All of them are served on.
@@ -74,6 +80,7 @@ pub async fn measure() -> Result<Idle> {
         client.query(question).await?.rows()?;
     }
     Ok(Idle {
+        clients: count,
         before,
         after,
         pools,
@@ -99,7 +106,7 @@ impl Idle {
     /// What one client costs, in bytes.
     #[must_use]
     pub fn each(&self) -> u64 {
-        self.after.saturating_sub(self.before) / CLIENTS as u64
+        self.after.saturating_sub(self.before) / self.clients
     }
 
     /// As a part of the page.
@@ -110,10 +117,11 @@ impl Idle {
             false => "`SHOW REMORA SHARDS`, since clients have connections of their own here",
         };
         format!(
-            "## Idle clients\n\n{CLIENTS} clients logged in over TCP without TLS, asked once \
+            "## Idle clients\n\n{} clients logged in over TCP without TLS, asked once \
              ({asked}) and wait.\n\n| | |\n| --- | --- |\n\
              | RSS before | {:.1} MB |\n| RSS with them | {:.1} MB |\n\
              | each | {:.1} KB (goal: at most 10) |\n",
+            self.clients,
             self.before as f64 / 1e6,
             self.after as f64 / 1e6,
             self.each() as f64 / 1024.0,

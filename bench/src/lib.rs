@@ -2,6 +2,7 @@
 
 pub mod busy;
 mod contender;
+pub mod hostile;
 pub mod idle;
 pub mod large;
 pub mod load;

@@ -3,8 +3,8 @@
 use std::path::Path;
 
 use anyhow::Result;
-use clap::Parser;
-use remora_bench::{Pace, Part, busy, idle, large, load, put, say};
+use clap::{Parser, ValueEnum as _};
+use remora_bench::{Pace, Part, busy, hostile, idle, large, load, put, say};
 
 /// Where the results go.
 const RESULTS: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/RESULTS.md");
@@ -30,7 +30,7 @@ async fn main() -> Result<()> {
         rounds: arguments.rounds,
     };
     let parts = match arguments.parts.is_empty() {
-        true => vec![Part::Load, Part::Idle, Part::Busy, Part::Large],
+        true => Part::value_variants().to_vec(),
         false => arguments.parts,
     };
     for part in parts {
@@ -39,6 +39,7 @@ async fn main() -> Result<()> {
             Part::Idle => idle::measure().await?.markdown(),
             Part::Busy => busy::measure(pace).await?.markdown(),
             Part::Large => large::measure(pace).await?.markdown(),
+            Part::Hostile => hostile::measure(pace).await?.markdown(),
         };
         say(&format!("\n{text}"));
         put(Path::new(RESULTS), part, &text)?;

@@ -19,6 +19,8 @@ pub enum Part {
     Busy,
     /// A result of 1 GB to a slow and to a fast reader.
     Large,
+    /// What hostile clients cost the others.
+    Hostile,
 }
 
 impl Part {
@@ -33,6 +35,7 @@ impl Part {
             Self::Idle => "idle",
             Self::Busy => "busy",
             Self::Large => "large",
+            Self::Hostile => "hostile",
         }
     }
 }

@@ -173,17 +173,19 @@ pub fn resident_memory(pid: u32) -> Result<u64> {
     Ok(kilobytes.parse::<u64>()? * 1024)
 }
 
-/// Lets this process, and those that it starts, have as many sockets as the machine allows.
+/// Lets this process, and those that it starts, have as many sockets as the machine allows, and
+/// says how many those are.
 ///
 /// # Errors
 /// If the kernel refuses.
-pub fn raise_socket_limit() -> Result<()> {
+pub fn raise_socket_limit() -> Result<u64> {
     let Rlimit { maximum, .. } = getrlimit(Resource::Nofile);
     let raised = Rlimit {
         current: maximum,
         maximum,
     };
-    Ok(setrlimit(Resource::Nofile, raised)?)
+    setrlimit(Resource::Nofile, raised)?;
+    Ok(maximum.unwrap_or(u64::MAX))
 }
 
 /// When the process `pid` started, in the kernel's ticks: with the id it names one process

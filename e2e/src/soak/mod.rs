@@ -33,6 +33,10 @@ use crate::shards::LocalShards;
 
 pub use memory::Memory;
 
+/// What ends a statement comes on a connection of its own, beside those that are shared, and goes
+/// at once.
+const KILLERS: u64 = 10;
+
 /// How long, and how many.
 #[derive(Clone, Copy, Debug)]
 pub struct Options {
@@ -290,7 +294,7 @@ impl Soak {
                 connections = connections.max(leaks::connections(server).await?);
             }
             if self.pools {
-                let most = self.most_connections();
+                let most = self.most_connections() + KILLERS;
                 ensure!(
                     connections <= most,
                     "{connections} connections to one server, and {most} are allowed"

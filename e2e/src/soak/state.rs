@@ -126,11 +126,8 @@ impl Session {
             .rows_of("SELECT owner, n, @mark FROM shop.own ORDER BY n")
             .await?;
         numbers.sort_unstable();
-        let own = |n: &i64| {
-            [mark.clone(), n.to_string(), mark.clone()]
-                .map(Some)
-                .to_vec()
-        };
+        let known = self.model.mark.clone();
+        let own = |n: &i64| vec![Some(mark.clone()), Some(n.to_string()), known.clone()];
         let expected: Vec<_> = numbers.iter().map(own).collect();
         ensure!(rows == expected, "{rows:?} and not {expected:?}");
         self.model.temporary = Some(numbers);

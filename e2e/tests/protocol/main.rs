@@ -8,6 +8,8 @@ mod files;
 mod large;
 mod metadata;
 mod raw;
+mod results;
+mod tracking;
 
 use anyhow::{Result, ensure};
 use remora_e2e::mysql::{MysqlRoot, MysqlServer, ServerOptions};

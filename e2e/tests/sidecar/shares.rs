@@ -187,3 +187,155 @@ async fn sidecars_take_turns_where_there_are_more_of_them_than_connections() -> 
     ensure!(met.1 > 0, "the server was never full");
     Ok(())
 }
+
+/// A gateway with so many connections, and the manifest of those who go through it.
+async fn gateway(server: &MysqlServer, connections: u32) -> Result<(Neighbour, Value)> {
+    let folder = TempDir::with_prefix("remora-gateway-")?;
+    let mut manifest = told(json!({}));
+    manifest["spec"]["sidecar"] = json!({"backendConnections": connections});
+    let sidecar = Sidecar::start(folder.path(), &manifest, &[server.port()]).await?;
+    let through = told(json!({"e2e/share": 0, "e2e/gateway": sidecar.port()}));
+    let gateway = Neighbour {
+        sidecar,
+        _folder: folder,
+    };
+    Ok((gateway, through))
+}
+
+#[tokio::test]
+async fn a_gateway_serves_the_clients_of_more_sidecars_than_there_are_connections() -> Result<()> {
+    let (most, many) = crowd();
+    let server = server(most).await?;
+    let (gateway, through) = gateway(&server, most - 10).await?;
+    let neighbours = neighbours(&server, &through, many).await?;
+    let all = all_work(&neighbours).await?;
+    drop(neighbours);
+    drop(gateway);
+    let met = met(&server).await?;
+    tell("through a gateway", &all, met);
+    made_progress(&all, 5)?;
+    ensure!(met.1 == 0, "the server was full {} times", met.1);
+    Ok(())
+}
+
+#[tokio::test]
+async fn a_session_through_a_gateway_is_a_session() -> Result<()> {
+    let server = server(MOST).await?;
+    let (mut gateway, through) = gateway(&server, 4).await?;
+    let neighbour = neighbours(&server, &through, 1).await?.remove(0);
+    let port = neighbour.sidecar.port();
+    let mut connection = connect(port).await?;
+    let shown: Option<Row> = connection.query_first("SHOW REMORA CONNECTIONS").await?;
+    let mode: Option<String> = shown.and_then(|row| row.get("mode"));
+    ensure!(mode.as_deref() == Some("gateway"), "{mode:?}");
+    // What MySQL keeps of a session.
+    connection
+        .query_drop("SET @mark = 7, @@SESSION.group_concat_max_len = 1234")
+        .await?;
+    connection
+        .query_drop("CREATE TEMPORARY TABLE t (id INT)")
+        .await?;
+    connection
+        .query_drop("INSERT INTO t VALUES (1), (2)")
+        .await?;
+    ensure!(connection.affected_rows() == 2, "affected rows");
+    let marks: Option<(u32, u32, u32)> = connection
+        .query_first("SELECT @mark, @@group_concat_max_len, (SELECT COUNT(*) FROM t)")
+        .await?;
+    ensure!(marks == Some((7, 1234, 2)), "{marks:?}");
+    // Several statements in a text, statements that are prepared, long data, and a large packet.
+    let mut several = connection.query_iter("SELECT 1; SELECT 2; DO 3").await?;
+    let first: Vec<u32> = several.collect().await?;
+    let second: Vec<u32> = several.collect().await?;
+    several.drop_result().await?;
+    ensure!((first, second) == (vec![1], vec![2]), "several results");
+    let long = "x".repeat(17 << 20);
+    let length: Option<usize> = connection.exec_first("SELECT LENGTH(?)", (&long,)).await?;
+    ensure!(length == Some(long.len()), "{length:?}");
+    let back: Option<String> = connection
+        .query_first(format!("SELECT CONCAT('{long}', 'y')"))
+        .await?;
+    ensure!(
+        back.is_some_and(|back| back.len() == long.len() + 1),
+        "a large row"
+    );
+    // Errors are MySQL's, and the session goes on.
+    ensure!(error_of(&mut connection, "SELEC 1").await?.0 == 1064);
+    ensure!(error_of(&mut connection, "SELECT * FROM nowhere").await?.0 == 1146);
+    let (code, text) = error_of(&mut connection, "DO 1; KILL 1").await?;
+    ensure!(code == 1235 && text.contains("gateway"), "{code} {text}");
+    // A transaction outlives nothing of the client.
+    connection.query_drop("BEGIN").await?;
+    connection
+        .query_drop("INSERT INTO work VALUES (1, 1)")
+        .await?;
+    connection.disconnect().await?;
+    let mut connection = connect(port).await?;
+    let rows: Option<u32> = connection.query_first("SELECT COUNT(*) FROM work").await?;
+    ensure!(rows == Some(0), "{rows:?}");
+    // Databases, a reset, and another login.
+    connection.query_drop("USE mysql").await?;
+    connection.query_drop("SET @mark = 8").await?;
+    connection.reset().await?;
+    let (mark, database): (Option<u32>, String) = connection
+        .query_first("SELECT @mark, DATABASE()")
+        .await?
+        .context("no row")?;
+    ensure!(mark.is_none() && database == "mysql", "{mark:?} {database}");
+    let options = mysql_async::ChangeUserOpts::new().with_db_name(Some("shop".to_owned()));
+    connection.change_user(options).await?;
+    let database: Option<String> = connection.query_first("SELECT DATABASE()").await?;
+    ensure!(database.as_deref() == Some("shop"), "{database:?}");
+    let nowhere = login(port, &MysqlServer::APPLICATION).db_name(Some("nowhere"));
+    ensure!(matches!(Conn::new(nowhere).await, Err(Error::Server(error)) if error.code == 1049));
+    // The sidecar itself keeps no connection to MySQL: a gateway has all of them.
+    let mut observer = direct(&server).await?;
+    let idle = until("the sidecar holds connections", async || {
+        let open: Vec<String> = observer
+            .query(
+                "SELECT USER FROM information_schema.PROCESSLIST WHERE USER IN ('app', 'remora')",
+            )
+            .await?;
+        // The gateway's own one, its pool of four, and the observer.
+        let own = open.iter().filter(|user| *user == "remora").count();
+        ensure!(own <= 1 && open.len() - own <= 5, "{open:?}");
+        Ok(())
+    });
+    idle.await?;
+    // Without the gateway, new clients are served here.
+    gateway.sidecar.kill();
+    let lost = connection.query_drop("SELECT 1").await.unwrap_err();
+    ensure!(
+        matches!(&lost, Error::Server(error) if error.code == 2013) || matches!(lost, Error::Io(_)),
+        "{lost}"
+    );
+    let mut connection = connect(port).await?;
+    let rows: Option<u32> = connection.query_first("SELECT COUNT(*) FROM work").await?;
+    ensure!(rows == Some(0), "{rows:?}");
+    Ok(())
+}
+
+#[tokio::test]
+async fn what_runs_at_a_gateway_ends_with_its_client() -> Result<()> {
+    let server = server(MOST).await?;
+    let (_gateway, through) = gateway(&server, 4).await?;
+    let neighbour = neighbours(&server, &through, 1).await?.remove(0);
+    let mut connection = connect(neighbour.sidecar.port()).await?;
+    let mut observer = direct(&server).await?;
+    let sleeping = tokio::spawn(async move { connection.query_drop("SELECT SLEEP(60)").await });
+    let mut sees = async |many: usize| {
+        let what = until("statements that run", async || {
+            let open: Vec<u32> = observer
+                .query(
+                    "SELECT ID FROM information_schema.PROCESSLIST WHERE INFO LIKE 'SELECT SLEEP%'",
+                )
+                .await?;
+            ensure!(open.len() == many, "{open:?}");
+            Ok(())
+        });
+        what.await
+    };
+    sees(1).await?;
+    sleeping.abort();
+    sees(0).await
+}

@@ -57,8 +57,12 @@ impl Leaves {
             K::LockTables => Self::TableLocks,
             K::Flush if locks(source) => Self::TableLocks,
             K::Account if !source.is(0, "SET") => Self::Nothing,
-            K::Call | K::Handler | K::Unknown => Self::Anything,
-            K::Account | K::LockInstance | K::Administration => Self::Anything,
+            K::Call
+            | K::Handler
+            | K::Unknown
+            | K::Account
+            | K::LockInstance
+            | K::Administration => Self::Anything,
             _ => Self::Nothing,
         }
     }

@@ -87,11 +87,12 @@ mod tests {
             CapabilityFlags::CLIENT_COMPRESS,
             CapabilityFlags::CLIENT_ZSTD_COMPRESSION_ALGORITHM,
             CapabilityFlags::CLIENT_OPTIONAL_RESULTSET_METADATA,
-            CapabilityFlags::CLIENT_NO_SCHEMA,
         ] {
             assert!(server_offer().contains(kept), "{kept:?}");
             assert!(!all.intersects(kept), "{kept:?}");
         }
+        let refused = CapabilityFlags::CLIENT_NO_SCHEMA;
+        assert!(!server_offer().intersects(refused) && !all.intersects(refused));
     }
 
     #[test]

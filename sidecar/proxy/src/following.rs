@@ -74,7 +74,9 @@ impl Proxy {
     /// Follows the snapshots for as long as the process lives.
     pub async fn follow_snapshots(&self) {
         let mut changed = self.snapshots.subscribe();
-        self.refresh_catalog(&self.world()).await;
+        if !self.is_passive() {
+            self.refresh_catalog(&self.world()).await;
+        }
         let mut following = Following::default();
         loop {
             changed.borrow_and_update();
@@ -98,6 +100,15 @@ impl Proxy {
     async fn take(&self, following: &mut Following) -> Result<(), WorldError> {
         let told = self.snapshots.load();
         let current = self.world();
+        if self.is_passive() {
+            // A gateway keeps to the layout. Whoever serves clients here again compares it first.
+            following.fits = false;
+            self.rest().await;
+            if !Arc::ptr_eq(&told, &current.snapshot) {
+                self.put_world(self.world_of(told, following.closed())?);
+            }
+            return Ok(());
+        }
         let same = LayoutDocument::of(&told.spec) == LayoutDocument::of(&current.snapshot.spec);
         let candidate = if Arc::ptr_eq(&told, &current.snapshot) {
             current.clone()

@@ -40,6 +40,11 @@ struct Held {
 }
 
 impl Node {
+    /// Gives the number up.
+    pub(crate) async fn rest(&self) {
+        self.held.lock().await.take();
+    }
+
     /// Gives `count` keys.
     ///
     /// # Errors

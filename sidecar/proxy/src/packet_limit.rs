@@ -1,7 +1,7 @@
 //! How large a packet may be: what the servers of all shards take (`max_allowed_packet`).
 
 use std::collections::BTreeMap;
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 /// MySQL's default, until a server was asked.
@@ -13,6 +13,7 @@ const DEFAULT: usize = 64 << 20;
 pub(crate) struct PacketLimit {
     of_shards: Mutex<BTreeMap<usize, usize>>,
     least: AtomicUsize,
+    asked: AtomicBool,
 }
 
 impl Default for PacketLimit {
@@ -20,6 +21,7 @@ impl Default for PacketLimit {
         Self {
             of_shards: Mutex::default(),
             least: AtomicUsize::new(DEFAULT),
+            asked: AtomicBool::new(false),
         }
     }
 }
@@ -31,11 +33,12 @@ impl PacketLimit {
         of_shards.insert(shard, bytes);
         let least = of_shards.values().min().copied().unwrap_or(DEFAULT);
         self.least.store(least, Ordering::Relaxed);
+        self.asked.store(true, Ordering::Relaxed);
     }
 
-    /// Whether any server was asked.
-    pub(crate) fn is_known(&self) -> bool {
-        !self.of_shards().is_empty()
+    /// Whether nobody has asked a server yet: the first who hears it is to ask.
+    pub(crate) fn must_be_asked(&self) -> bool {
+        !self.asked.swap(true, Ordering::Relaxed)
     }
 
     /// A packet of so many bytes is one too large.
@@ -58,9 +61,10 @@ mod tests {
     #[test]
     fn what_one_shard_does_not_take_is_too_large() {
         let limit = PacketLimit::default();
-        assert_eq!((limit.bytes(), limit.is_known()), (DEFAULT, false));
+        assert_eq!(limit.bytes(), DEFAULT);
+        assert!(limit.must_be_asked() && !limit.must_be_asked());
         limit.learn(0, 128 << 20);
-        assert_eq!((limit.bytes(), limit.is_known()), (128 << 20, true));
+        assert_eq!(limit.bytes(), 128 << 20);
         limit.learn(1, 1 << 20);
         assert_eq!(limit.bytes(), 1 << 20);
         limit.learn(1, 256 << 20);

@@ -1,7 +1,7 @@
 //! What all sessions share.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU32, AtomicUsize, Ordering};
 use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant};
 
@@ -13,7 +13,7 @@ use remora_protocol::{CapabilityFlags, ErrPacket, Password, RsaKey, backend_wish
 use tokio::sync::{Semaphore, watch};
 
 use crate::atomic::Ledger;
-use crate::backend::{BackendError, Login};
+use crate::backend::{Backend, BackendError, Login};
 use crate::clients::Registry;
 use crate::frontend::{Backoff, WaitingRoom};
 use crate::instances::Servers;
@@ -67,6 +67,8 @@ pub struct Proxy {
     rsa: OnceLock<Arc<RsaKey>>,
     version: OnceLock<String>,
     connections: AtomicU32,
+    /// Sessions that are served here, and not by a gateway.
+    served_here: Arc<AtomicUsize>,
     clients: Arc<Registry>,
     /// Clients that are logging in.
     pub(crate) waiting_room: Arc<WaitingRoom>,
@@ -131,6 +133,7 @@ impl Proxy {
             rsa: OnceLock::new(),
             version: OnceLock::new(),
             connections: AtomicU32::new(0),
+            served_here: Arc::default(),
             clients: Arc::default(),
             waiting_room: Arc::default(),
             backoff: Backoff::default(),
@@ -151,6 +154,23 @@ impl Proxy {
     /// The clients that are logged in.
     pub(crate) fn clients(&self) -> &Arc<Registry> {
         &self.clients
+    }
+
+    /// Counts the sessions that are served here.
+    pub(crate) fn served_here(&self) -> &Arc<AtomicUsize> {
+        &self.served_here
+    }
+
+    /// Whether a gateway does everything, and the sidecar needs no connection to MySQL.
+    pub(crate) fn is_passive(&self) -> bool {
+        let through = self.snapshots.load().connections.through().is_some();
+        through && self.served_here.load(Ordering::SeqCst) == 0
+    }
+
+    /// Gives up the connections that the sidecar has for itself.
+    pub(crate) async fn rest(&self) {
+        self.system.rest().await;
+        self.node.rest().await;
     }
 
     /// How many connections of a user there may be.
@@ -278,31 +298,42 @@ impl Proxy {
             .wrapping_add(1)
     }
 
-    /// Asks MySQL whether it knows this account, which the snapshot does not name.
+    /// Asks MySQL whether it knows this account, which the snapshot does not name. A gateway asks
+    /// MySQL for those who go through it.
     pub async fn verify_elsewhere(&self, user: &[u8], password: Password) -> bool {
         // It is never closed.
         let Ok(_permit) = self.elsewhere.acquire().await else {
             return false;
         };
         let world = self.world();
+        let login = Login {
+            user: user.to_vec(),
+            password,
+            database: None,
+            capabilities: backend_wish(CapabilityFlags::empty()),
+            collation: 255,
+            attributes: Vec::new(),
+            packet_limit: self.packets.bytes(),
+        };
+        let known = async |connected: Result<Backend, BackendError>| match connected {
+            Ok(backend) => {
+                backend.quit().await;
+                Some(true)
+            }
+            Err(BackendError::Server { .. }) => Some(false),
+            // It is down; another one knows the account as well.
+            Err(_) => None,
+        };
+        if let Some(gateway) = self.snapshots.load().connections.through() {
+            let connected = world.connect_gateway(gateway, login.clone()).await;
+            if let Some(known) = known(connected).await {
+                return known;
+            }
+        }
         for shard in 0..world.snapshot.shards.len() {
-            let login = Login {
-                user: user.to_vec(),
-                password: password.clone(),
-                database: None,
-                capabilities: backend_wish(CapabilityFlags::empty()),
-                collation: 255,
-                attributes: Vec::new(),
-                packet_limit: self.packets.bytes(),
-            };
-            match world.connect_in_turn(shard, login).await {
-                Ok(backend) => {
-                    backend.quit().await;
-                    return true;
-                }
-                Err(BackendError::Server { .. }) => return false,
-                // The shard is down; another one knows the account as well.
-                Err(_) => {}
+            let connected = world.connect_in_turn(shard, login.clone()).await;
+            if let Some(known) = known(connected).await {
+                return known;
             }
         }
         false
@@ -324,12 +355,12 @@ impl Proxy {
         admitted
     }
 
-    /// Learns how large packets may be, if no server was asked yet.
+    /// Learns how large packets may be, if no server was asked yet. A gateway knows for itself.
     pub(crate) async fn learn_packets(&self) {
-        if !self.packets.is_known() {
+        if self.packets.must_be_asked() && !self.is_passive() {
             let world = self.world();
             // If the first shard is down or refused, sessions hear it when they come to it.
-            drop(self.admit(&world, HOME).await);
+            drop(tokio::time::timeout(FIRST_LOOK, self.admit(&world, HOME)).await);
         }
     }
 

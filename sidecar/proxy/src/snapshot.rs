@@ -64,6 +64,12 @@ impl Connections {
     pub fn are_short(&self) -> bool {
         self.share.is_some_and(|share| share < LEAST_SHARE)
     }
+
+    /// The gateway that new clients are served through, if they are.
+    #[must_use]
+    pub fn through(&self) -> Option<&Gateway> {
+        self.gateway.as_ref().filter(|_| self.are_short())
+    }
 }
 
 /// An account of MySQL.

@@ -73,6 +73,14 @@ impl System {
         self.connect(world, shard).await
     }
 
+    /// Closes the connections that rest.
+    pub(crate) async fn rest(&self) {
+        let resting = std::mem::take(&mut *self.connections.lock().await);
+        for Resting { backend, .. } in resting.into_iter().flatten() {
+            backend.quit().await;
+        }
+    }
+
     /// Opens a connection that the caller keeps.
     ///
     /// # Errors

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Instant;
 
-use remora_crds::Role;
+use remora_crds::{Gateway, Instance, Role};
 use remora_planner::CatalogError;
 
 use crate::backend::{Backend, BackendConnector, BackendError, Login};
@@ -13,6 +13,7 @@ use crate::instances::{Fleet, Member, Policy, Server, Servers};
 use crate::names::Names;
 use crate::net::{ShownCertificate, TlsError};
 use crate::pool::{Seat, is_full};
+use crate::session::HOME;
 use crate::snapshot::Snapshot;
 use crate::telemetry::Metrics;
 
@@ -107,17 +108,7 @@ impl World {
         let Some(primary) = self.fleets.get(shard).and_then(Fleet::primary) else {
             return Err(BackendError::no_primary(shard));
         };
-        let pool = primary.server.pool();
-        let deadline = Instant::now() + pool.bounds().queue;
-        loop {
-            match self.connect_counted(primary, login.clone()).await {
-                Err(error) if is_full(&error) && Instant::now() < deadline => {
-                    tokio::time::sleep(pool.was_full()).await;
-                    pool.try_again(false);
-                }
-                connected => return connected,
-            }
-        }
+        in_turn(primary, || self.connect_counted(primary, login.clone())).await
     }
 
     /// Opens a connection to a server, which takes a seat among those of its pool: `seat`, which
@@ -169,6 +160,25 @@ impl World {
         }
     }
 
+    /// Opens a connection to a gateway, which is none of a shard's.
+    ///
+    /// # Errors
+    /// If it cannot be reached or refuses the login.
+    pub(crate) async fn connect_gateway(
+        &self,
+        gateway: &Gateway,
+        login: Login,
+    ) -> Result<Backend, BackendError> {
+        let server = Instance {
+            host: gateway.host.clone(),
+            port: gateway.port,
+            role: Role::Primary,
+            weight: 1,
+            socket: None,
+        };
+        self.connector.connect(HOME, &server, login).await
+    }
+
     /// Opens a connection to see how a server is, whatever its breaker says.
     ///
     /// # Errors
@@ -208,7 +218,11 @@ impl World {
         let Some(member) = members.find(|member| Arc::ptr_eq(&member.server, server)) else {
             return Err(BackendError::gone(shard));
         };
-        self.connector.connect(shard, &member.instance, login).await
+        let connect = || {
+            self.connector
+                .connect(shard, &member.instance, login.clone())
+        };
+        in_turn(member, connect).await
     }
 
     /// Whether tasks look after the servers. Without replicas, and without a word about reads or
@@ -248,5 +262,23 @@ impl World {
             backend.end_with(server);
         }
         Ok(backend)
+    }
+}
+
+/// Tries to connect to a server while it has no room: for as long as sessions do.
+async fn in_turn<F>(member: &Member, connect: impl Fn() -> F) -> Result<Backend, BackendError>
+where
+    F: Future<Output = Result<Backend, BackendError>>,
+{
+    let pool = member.server.pool();
+    let deadline = Instant::now() + pool.bounds().queue;
+    loop {
+        match connect().await {
+            Err(error) if is_full(&error) && Instant::now() < deadline => {
+                tokio::time::sleep(pool.was_full()).await;
+                pool.try_again(false);
+            }
+            connected => return connected,
+        }
     }
 }

@@ -8,12 +8,14 @@ mod client;
 mod client_options;
 mod server;
 mod server_error;
+mod server_options;
 #[cfg(test)]
 mod tests;
 
 pub use client::{ClientLogin, ClientStep, ServerIdentity};
 pub use client_options::{ClientOptions, LoginError, TlsMode};
-pub use server::{ClientIdentity, Credential, ServerLogin, ServerOptions, ServerStep};
+pub use server::ServerLogin;
+pub use server_options::{ClientIdentity, Credential, ServerOptions, ServerStep};
 
 /// The largest packet to accept before a client is authenticated. Connect
 /// attributes are the largest part of a login; MySQL takes at most 64 KiB of them.

@@ -1,101 +1,20 @@
 //! Lets a client in.
 
-use std::sync::Arc;
-
 use bytes::BytesMut;
 use zeroize::Zeroizing;
 
 use super::server_error::{access_denied, no_such_level, old_client};
+use super::server_options::{ClientIdentity, Credential, ServerOptions, ServerStep};
 use crate::ErrPacket;
 use crate::auth::{
-    AuthSwitch, Exchange, PLUGIN, Password, Plugin, Progress, RsaKey, is_right_native, new_nonce,
+    AuthSwitch, Exchange, PLUGIN, Password, Plugin, Progress, is_right_native, new_nonce,
 };
-use crate::capability::{CapabilityFlags, StatusFlags};
+use crate::capability::CapabilityFlags;
 use crate::command::ChangeUser;
 use crate::compress::Compression;
 use crate::error::{ProtocolError, Result};
 use crate::frame::PacketCodec;
 use crate::greeting::{Greeting, HandshakeResponse, NONCE, SslRequest};
-
-/// What a client is told, and how it may authenticate.
-#[derive(Debug, Clone)]
-pub struct ServerOptions {
-    /// The version to show: MySQL's own, so that drivers choose right.
-    pub version: String,
-    /// The connection's id.
-    pub connection_id: u32,
-    /// What is offered; see [`server_offer`](crate::server_offer). TLS comes by `tls`.
-    pub capabilities: CapabilityFlags,
-    /// The default collation, its lower byte.
-    pub collation: u8,
-    /// The session's status at its start.
-    pub status: StatusFlags,
-    /// Whether TLS is offered.
-    pub tls: bool,
-    /// Whether the transport is secure without TLS, as a Unix socket is.
-    pub secure_transport: bool,
-    /// The key pair for passwords without TLS. Without one, clients that need it are denied.
-    pub rsa: Option<Arc<RsaKey>>,
-    /// Where the client comes from, for error 1045.
-    pub host: String,
-}
-
-/// What a caller does next.
-#[derive(Debug)]
-pub enum ServerStep {
-    /// Write the output, read the next packet.
-    Continue,
-    /// Accept TLS, then read the next packet from it. Bytes that came behind the
-    /// last packet are TLS's own.
-    StartTls,
-    /// Look [`ServerLogin::user`] up and call [`ServerLogin::account`].
-    Account,
-    /// Find out whether this password is right and call [`ServerLogin::verdict`].
-    Verify(Password),
-    /// The client is who it says. Send OK, or an error of the session's own
-    /// (1049 for an unknown database, say), and take [`ServerLogin::into_client`].
-    Authenticated,
-    /// The output ends in an error. Write it and close the connection; after
-    /// CHANGE_USER, too.
-    Denied,
-}
-
-/// What is known about the user.
-#[derive(Debug, Clone)]
-pub enum Credential {
-    /// The password. It is compared with the scramble; it need not travel.
-    Password(Password),
-    /// The same, and the client may leave it out.
-    Optional(Password),
-    /// Somebody else knows: the client is asked for the password by the full
-    /// exchange, and the step [`ServerStep::Verify`] hands it over.
-    Elsewhere,
-    /// No such user, which the client sees as a wrong password.
-    Unknown,
-}
-
-/// Who logged in.
-#[derive(Debug, Clone)]
-pub struct ClientIdentity {
-    /// The user.
-    pub user: Vec<u8>,
-    /// The password, for the backends.
-    pub password: Password,
-    /// The database to start in.
-    pub database: Option<Vec<u8>>,
-    /// What both sides can do.
-    pub capabilities: CapabilityFlags,
-    /// The client's collation. In a login it has a byte only; 0 is none.
-    pub collation: u16,
-    /// The largest packet that the client takes.
-    pub max_packet: u32,
-    /// What the client says about itself.
-    pub attributes: Vec<(Vec<u8>, Vec<u8>)>,
-    /// The greeting's nonce, by which clients from before plugins prove themselves again.
-    pub(super) nonce: [u8; NONCE],
-    /// How the connection is compressed once the client is in.
-    pub compression: Option<Compression>,
-}
 
 #[derive(Debug)]
 enum State {
@@ -370,12 +289,11 @@ impl ServerLogin {
         let wanted = self.wanted(answer.plugin, &credential);
         let is_none = is_empty && !has_no_password(&credential);
         let must_ask = match answer.asked {
-            Asked::Switch => false,
             Asked::Nothing => true,
             Asked::Greeting | Asked::OldGreeting if answer.plugin != Some(wanted) => true,
             // Nothing in place of an answer to a plugin that the greeting did not name.
             Asked::Greeting => is_none && wanted != Plugin::Sha2,
-            Asked::OldGreeting => false,
+            Asked::Switch | Asked::OldGreeting => false,
         };
         if must_ask && answer.asked == Asked::OldGreeting {
             return Ok(self.deny(&old_client(), codec, out));
@@ -401,11 +319,12 @@ impl ServerLogin {
             false => Progress::Wrong { used_password },
         };
         match (plugin, credential) {
-            (_, Credential::Unknown) => Progress::Wrong { used_password },
+            // By Native nobody is asked whom only others know: see `wanted`.
+            (_, Credential::Unknown) | (Plugin::Native, Credential::Elsewhere) => {
+                Progress::Wrong { used_password }
+            }
             (Plugin::Sha2, Credential::Elsewhere) => Exchange::ask(answer, codec, out),
             (Plugin::Clear, Credential::Elsewhere) => Exchange::given(answer),
-            // It is not asked for: see `wanted`.
-            (Plugin::Native, Credential::Elsewhere) => Progress::Wrong { used_password },
             (plugin, Credential::Password(password) | Credential::Optional(password)) => {
                 let judged = match plugin {
                     Plugin::Sha2 => self.exchange.judge(answer, &password, codec, out),

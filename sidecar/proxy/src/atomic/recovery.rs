@@ -66,6 +66,10 @@ impl Proxy {
             self.forget_settled(&world).await;
             unsettled.extend(self.ledger().take_suspects());
             unsettled = self.settle_all(&world, unsettled).await;
+            if self.is_passive() {
+                // Whoever is the gateway looks.
+                continue;
+            }
             if looked.is_none_or(|looked| looked.elapsed() >= LOOK) {
                 looked = Some(Instant::now());
                 for shard in tended.shards(&world) {

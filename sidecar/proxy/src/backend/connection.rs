@@ -162,6 +162,14 @@ impl Backend {
         }
     }
 
+    /// Its socket, as a handle of its own.
+    ///
+    /// # Errors
+    /// If the process has no more handles.
+    pub(crate) fn socket(&self) -> std::io::Result<std::os::fd::OwnedFd> {
+        self.channel.stream().socket()
+    }
+
     /// Counts it among the connections of its server.
     pub(crate) fn seat(&mut self, seat: Seat) {
         self.seat = Some(seat);
@@ -398,6 +406,24 @@ impl Backend {
     /// If it cannot be encoded for this server.
     pub fn queue_silent(&mut self, command: &Command<'_>) -> Result<(), BackendError> {
         self.put(command)
+    }
+
+    /// Sends a command that has no answer.
+    ///
+    /// # Errors
+    /// If it cannot be encoded for this server, or the connection breaks.
+    pub(crate) async fn send_silent(&mut self, command: &Command<'_>) -> Result<(), BackendError> {
+        let shard = self.shard;
+        self.put(command)?;
+        let written = self.channel.write(&self.out).await;
+        self.out.clear();
+        self.broken |= written.is_err();
+        written.map_err(|source| BackendError::Lost { shard, source })
+    }
+
+    /// Whether its session has a transaction open, as the server said last.
+    pub(crate) fn in_transaction(&self) -> bool {
+        self.status.contains(StatusFlags::SERVER_STATUS_IN_TRANS)
     }
 
     fn put(&mut self, command: &Command<'_>) -> Result<(), BackendError> {

@@ -49,6 +49,8 @@ pub(crate) struct Entry {
     left: AtomicBool,
     /// The client's socket, to look at and to shut; the session's own handle does the rest.
     socket: OwnedFd,
+    /// That of the gateway which serves the client.
+    gateway: Mutex<Option<OwnedFd>>,
     connections: Mutex<Vec<Arc<Connection>>>,
 }
 
@@ -106,6 +108,7 @@ impl Entry {
             steadfast: AtomicBool::new(false),
             left: AtomicBool::new(false),
             socket,
+            gateway: Mutex::default(),
             connections: Mutex::default(),
         }
     }
@@ -206,6 +209,19 @@ impl Entry {
         // It may be closed already.
         let _ = shutdown(&self.socket, Shutdown::Both);
         !self.left.swap(true, Ordering::Relaxed)
+    }
+
+    /// Notes the socket of the gateway that serves the client; `None`: there is none any more.
+    pub(crate) fn goes_through(&self, gateway: Option<OwnedFd>) {
+        *locked(&self.gateway) = gateway;
+    }
+
+    /// Lets a gateway that serves the client know that it is gone.
+    pub(super) fn leave_gateway(&self) {
+        if let Some(gateway) = &*locked(&self.gateway) {
+            // It may be closed already.
+            let _ = shutdown(gateway, Shutdown::Both);
+        }
     }
 
     pub(super) fn works_with(&self, connection: Arc<Connection>) {

@@ -104,6 +104,7 @@ impl Proxy {
     /// Interrupts what runs for a client that is gone.
     pub(super) async fn cancel(self: Arc<Self>, entry: Arc<Entry>) {
         let name = Name::Sidecar(entry.who());
+        entry.leave_gateway();
         tracing::debug!(id = entry.id(), "The client of a running statement is gone");
         if let Err(error) = self.interrupt(&entry, &name).await {
             tracing::debug!(id = entry.id(), %error, "A statement of a client that is gone runs on");

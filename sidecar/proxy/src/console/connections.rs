@@ -11,9 +11,10 @@ pub(crate) fn connections(fleets: &[Fleet], connections: &Connections) -> Table 
     let row = |member: &Member| {
         let pool = member.server.pool();
         let (open, idle, waiting) = pool.counts();
-        let mode = match pool.takes_turns() {
-            true => "turns",
-            false => "kept",
+        let mode = match (connections.through(), pool.takes_turns()) {
+            (Some(_), _) => "gateway",
+            (None, true) => "turns",
+            (None, false) => "direct",
         };
         let share = connections.share.map(|share| share.to_string());
         vec![

@@ -106,7 +106,7 @@ impl Proxy {
 fn watched(world: &World) -> Vec<Arc<Server>> {
     let members = world.fleets.iter().flat_map(|fleet| &fleet.members);
     members
-        .filter(|_| world.is_watched())
+        .filter(|_| world.is_watched() && world.snapshot.connections.through().is_none())
         .map(|member| Arc::clone(&member.server))
         .collect()
 }

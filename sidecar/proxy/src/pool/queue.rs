@@ -120,6 +120,11 @@ impl Pool {
         pause
     }
 
+    /// How long to wait before a connection is opened, for the sake of other sidecars.
+    pub(crate) fn steps_back(&self) -> Duration {
+        locked(&self.seats).shortage.steps_back(Instant::now())
+    }
+
     /// Lets connections be opened again, after the server had room or to see whether it has.
     pub(crate) fn try_again(self: &Arc<Self>, had_room: bool) {
         let next = {

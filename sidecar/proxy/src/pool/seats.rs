@@ -191,6 +191,7 @@ impl<C: Kept> Seats<C> {
         let age = now.saturating_duration_since(kept.opened());
         let lifetime = self.shortage.tighten(self.bounds, now).lifetime;
         if self.open > self.bounds.most || age >= lifetime {
+            self.shortage.turn_ended(now);
             return Gave::Close(kept);
         }
         self.queue.retain(|waiter| !waiter.grant.is_closed());

@@ -2,7 +2,7 @@
 //!
 //! Nobody knows of the others, so each takes turns: a connection is given back after each command
 //! and closed soon, whoever wants one next must come anew, and a server that was found full is
-//! asked again by one session of the sidecar, after pauses that grow.
+//! asked again by one session of the sidecar, the more often the longer it has waited.
 
 use std::time::{Duration, Instant};
 
@@ -15,8 +15,16 @@ const TURN: Duration = Duration::from_millis(200);
 const LINGER: Duration = Duration::from_millis(50);
 /// After a server was found full, turns are taken for so long.
 const REMEMBERED: Duration = Duration::from_secs(30);
-/// The pause after the first login that was refused for lack of room, and the longest one.
-const PAUSES: (Duration, Duration) = (Duration::from_millis(20), Duration::from_millis(320));
+/// The pauses after logins that were refused for lack of room. They shrink: whoever waited longest
+/// has the best chances, and nobody waits much longer than others.
+const PAUSES: [Duration; 3] = [
+    Duration::from_millis(320),
+    Duration::from_millis(160),
+    Duration::from_millis(80),
+];
+/// For so long a sidecar whose turn is over lets others go first. It knows when its connection ends;
+/// they come upon that by chance.
+const STEPS_BACK: Duration = Duration::from_millis(80);
 
 /// How short connections to a server are.
 #[derive(Clone, Copy, Debug, Default)]
@@ -26,7 +34,9 @@ pub(super) struct Shortage {
     /// The server was found full; remembered until then.
     found: Option<Instant>,
     /// How many logins were refused one after the other.
-    refused: u32,
+    refused: usize,
+    /// When a connection was closed for others.
+    ended: Option<Instant>,
     /// Nobody opens a connection, but for the one who waits to try.
     closed: bool,
 }
@@ -40,12 +50,25 @@ impl Shortage {
     /// The server had no room for another connection. Answers how long to wait before the next
     /// try, of which `chance` (0 to 1) makes another time for each sidecar.
     pub(super) fn was_full(&mut self, now: Instant, chance: f64) -> Duration {
-        let (shortest, longest) = PAUSES;
-        let pause = shortest.saturating_mul(1 << self.refused.min(8));
+        let pause = PAUSES[self.refused.min(PAUSES.len() - 1)];
         self.refused = self.refused.saturating_add(1);
         self.found = Some(now + REMEMBERED);
         self.closed = true;
-        pause.min(longest).mul_f64(0.5 + chance)
+        pause.mul_f64(0.5 + chance)
+    }
+
+    /// A connection is closed because its turn is over.
+    pub(super) fn turn_ended(&mut self, now: Instant) {
+        self.ended = self.is_felt(now).then_some(now);
+    }
+
+    /// How long to wait before a connection is opened, where others are known to wait.
+    pub(super) fn steps_back(&self, now: Instant) -> Duration {
+        let met_others = self.found.is_some_and(|until| now < until);
+        let ended = self.ended.filter(|_| met_others);
+        ended.map_or(Duration::ZERO, |ended| {
+            STEPS_BACK.saturating_sub(now.saturating_duration_since(ended))
+        })
     }
 
     /// The server had room.
@@ -124,16 +147,26 @@ mod tests {
     }
 
     #[test]
-    fn pauses_grow_and_begin_anew_once_there_was_room() {
+    fn pauses_shrink_and_begin_anew_once_there_was_room() {
         let now = Instant::now();
         let mut shortage = Shortage::default();
         let mut pause = || shortage.was_full(now, 0.5).as_millis();
-        assert_eq!([pause(), pause(), pause()], [20, 40, 80]);
-        assert_eq!([pause(), pause(), pause()], [160, 320, 320]);
+        assert_eq!([pause(), pause(), pause(), pause()], [320, 160, 80, 80]);
         shortage.had_room();
-        assert_eq!(shortage.was_full(now, 0.0), Duration::from_millis(10));
-        for _ in 0..100 {
-            assert!(shortage.was_full(now, 1.0) <= Duration::from_millis(480));
-        }
+        assert_eq!(shortage.was_full(now, 0.0), Duration::from_millis(160));
+    }
+
+    #[test]
+    fn whose_turn_is_over_steps_back_where_others_were_met() {
+        let now = Instant::now();
+        let later = now + Duration::from_millis(30);
+        let mut shortage = Shortage::default();
+        shortage.told(true);
+        shortage.turn_ended(now);
+        assert_eq!(shortage.steps_back(now), Duration::ZERO);
+        shortage.was_full(now, 0.5);
+        assert_eq!(shortage.steps_back(later), Duration::from_millis(50));
+        let long_after = now + Duration::from_secs(1);
+        assert_eq!(shortage.steps_back(long_after), Duration::ZERO);
     }
 }

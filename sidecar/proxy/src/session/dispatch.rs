@@ -23,6 +23,9 @@ impl Session {
         self.proxy
             .metrics
             .command(CommandKind::from(&command), payload.len());
+        if self.served.is_through(&command) {
+            return self.pass_through(&command).await;
+        }
         match command {
             Command::Quit => return Ok(false),
             Command::Query(text) => self.query(text, &[]).await?,
@@ -189,6 +192,9 @@ impl Session {
 
     /// What is left to check of a user who proved who it is.
     pub(super) async fn enter_as(&mut self, database: Option<Vec<u8>>) -> Result<(), Failure> {
+        if self.enter_gateway(database.as_deref()).await? {
+            return Ok(());
+        }
         match database {
             Some(name) => self.change_database(&name).await,
             None => Ok(()),

@@ -65,6 +65,9 @@ impl Session {
             let database = database_on(&self.state, world, shard).map(str::to_owned);
             let login = self.login(database);
             pool.logged_in(&login);
+            if pool.takes_turns() {
+                tokio::time::sleep(pool.steps_back()).await;
+            }
             let mut seat = Some(seat);
             match world.connect_seated(member, login, &mut seat).await {
                 Ok(mut backend) => {
@@ -256,6 +259,7 @@ impl Session {
     /// Gives all connections back, or ends those with something of the session on them: it ends,
     /// or begins anew as somebody else.
     pub(super) async fn part(&mut self) {
+        self.leave_gateway().await;
         let shards: Vec<usize> = self.backends.shards().collect();
         for shard in shards {
             let Some(mut backend) = self.backends.take(shard) else {

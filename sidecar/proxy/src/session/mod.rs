@@ -26,6 +26,7 @@ mod set;
 mod settings;
 mod show_diagnostics;
 mod state;
+mod through;
 mod transact;
 mod transaction;
 mod utility;
@@ -52,6 +53,7 @@ pub(crate) use replicas::Replicas;
 pub(crate) use residue::Residue;
 pub(crate) use settings::Settings;
 pub(crate) use state::{InsertId, State};
+pub(crate) use through::Served;
 pub(crate) use transaction::{Begun, Transaction};
 pub(crate) use variables::Variables;
 
@@ -87,6 +89,8 @@ pub(crate) struct Session {
     pub(crate) normalizer: Normalizer,
     /// COMMIT RELEASE ends the session.
     pub(crate) leaves: bool,
+    /// Who runs its statements.
+    pub(crate) served: Served,
 }
 
 /// As whom the client logged in, and thus the sidecar in its name.
@@ -153,33 +157,42 @@ pub(crate) async fn run(
     peer: Peer,
     stop: watch::Receiver<bool>,
 ) {
-    let metrics = proxy.metrics.clone();
-    let _open = metrics.connected();
+    let _open = proxy.metrics.connected();
     // What is needed for a while only is in boxes: a client that rests costs what its session
-    // holds, and not what its largest statement may need.
-    match Box::pin(log_in(&proxy, stream, id, &peer)).await {
-        Ok(Some(logged_in)) => {
-            let mut client = logged_in.client;
-            let database = logged_in.identity.database.clone();
-            let account = Account::new(logged_in.identity, peer);
-            let entry = Box::pin(register(&proxy, &mut client, id, &account)).await;
-            let Some(entry) = entry else {
-                return;
-            };
-            Box::pin(proxy.first_look()).await;
-            Box::pin(proxy.learn_packets()).await;
-            let mut session = Session::new(proxy, client, entry, account);
-            if Box::pin(session.enter(database)).await.is_ok() {
-                session.serve(stop).await;
-            }
-            Box::pin(session.close()).await;
-        }
+    // holds, and not what its login or its largest statement may need.
+    let Some(mut session) = Box::pin(admit(proxy, stream, id, peer)).await else {
+        return;
+    };
+    session.serve(stop).await;
+    Box::pin(session.close()).await;
+}
+
+/// Lets a client in.
+async fn admit(proxy: Arc<Proxy>, stream: Stream, id: u32, peer: Peer) -> Option<Session> {
+    let logged_in = match log_in(&proxy, stream, id, &peer).await {
+        Ok(Some(logged_in)) => logged_in,
         Ok(None) => {
             tracing::debug!("Denied");
-            metrics.denied();
+            proxy.metrics.denied();
+            return None;
         }
-        Err(error) => tracing::debug!(%error, "The login failed"),
+        Err(error) => {
+            tracing::debug!(%error, "The login failed");
+            return None;
+        }
+    };
+    let mut client = logged_in.client;
+    let database = logged_in.identity.database.clone();
+    let account = Account::new(logged_in.identity, peer);
+    let entry = register(&proxy, &mut client, id, &account).await?;
+    proxy.first_look().await;
+    proxy.learn_packets().await;
+    let mut session = Session::new(proxy, client, entry, account);
+    if session.enter(database).await.is_err() {
+        session.close().await;
+        return None;
     }
+    Some(session)
 }
 
 /// Adds a client to those that are logged in, or tells it why not.
@@ -230,6 +243,7 @@ impl Session {
             result_charset: None,
             normalizer: Normalizer::default(),
             leaves: false,
+            served: Served::default(),
         }
     }
 
@@ -287,7 +301,7 @@ impl Session {
     ) -> Option<Result<BytesMut, ClientError>> {
         self.client.limit_packets(self.proxy.packets.bytes());
         loop {
-            let in_transaction = self.state.transaction.is_open();
+            let in_transaction = self.state.transaction.is_open() || self.served.in_transaction();
             let holder = &self.holder;
             tokio::select! {
                 biased;

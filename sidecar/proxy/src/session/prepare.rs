@@ -275,9 +275,9 @@ impl Session {
                         "a cursor over a table with encrypted columns; execute without one",
                     ));
                 }
-                let params = (&params[..], &keys[..]);
+                let params = (&params[..], &keys[..], &attributes[..]);
                 return session
-                    .execute_veiled(&world, &catalog, sql, veil, planned, params, &attributes)
+                    .execute_veiled(&world, &catalog, sql, veil, planned, params)
                     .await;
             }
             if planned.plan().catalog_version() != catalog.version() {

@@ -5,6 +5,7 @@ use std::time::Instant;
 use remora_planner::utility::{self, KillId};
 use remora_protocol::{ColumnDef, ColumnFlags, ColumnType, ErrPacket};
 
+use super::through::no_kill_through;
 use super::utility::not_supported;
 use super::{HOME, Session};
 use crate::clients::{Rights, Shown, interrupted, unknown_thread};
@@ -24,6 +25,9 @@ impl Session {
         world: &World,
         request: &Request<'_>,
     ) -> Result<(), Failure> {
+        if self.comes_through() {
+            return Err(no_kill_through().into());
+        }
         let sql = request.sql;
         let Ok(kill) = utility::kill(sql, self.state.context.sql_mode) else {
             return Err(self.refuse_kill(world, sql).await);
@@ -47,6 +51,9 @@ impl Session {
 
     /// COM_PROCESS_KILL.
     pub(super) async fn kill_by_id(&mut self, id: u32) -> Result<(), Failure> {
+        if self.comes_through() {
+            return Err(no_kill_through().into());
+        }
         self.kill_session(id, false).await?;
         self.put_ok(false);
         Ok(())

@@ -25,6 +25,8 @@ pub(crate) struct State {
     pub(crate) settings: Settings,
     /// The transaction, if one is open.
     pub(crate) transaction: Transaction,
+    /// Whether a BEGIN of the client's began it, which is told to those who track it.
+    pub(crate) began: bool,
     /// Shards where, without autocommit, a statement failed outside a transaction: MySQL keeps the
     /// table's definition locked for the session until it ends the transaction that is none.
     pub(crate) locks_definitions: Vec<usize>,
@@ -81,6 +83,7 @@ impl State {
             select_limit: None,
             settings: Settings::default(),
             transaction: Transaction::None,
+            began: false,
             locks_definitions: Vec::new(),
             next_transaction: NextTransaction::default(),
             insert_id: InsertId::Known(0),

@@ -1,8 +1,9 @@
 //! BEGIN, COMMIT, ROLLBACK and savepoints.
 
+use bytes::BytesMut;
 use futures::future::join_all;
 use remora_planner::utility::{self, AccessMode, Completion, Transaction as Statement};
-use remora_protocol::{ErrPacket, OkPacket, StatusFlags};
+use remora_protocol::{ErrPacket, OkPacket, SessionChange, StatusFlags};
 
 use super::commit::COMMIT;
 use super::transaction::{Begun, Savepoints};
@@ -59,7 +60,8 @@ impl Session {
             read_write: access == Some(AccessMode::ReadWrite),
             ..Begun::default()
         });
-        self.succeed(request);
+        self.state.began = true;
+        self.succeed_with(request, Vec::new(), Some(IN_TRANSACTION));
         Ok(())
     }
 
@@ -91,6 +93,7 @@ impl Session {
             self.leaves |= releases && self.state.row_count >= 0;
             return Ok(());
         }
+        let began = self.state.began && self.state.transaction.is_open();
         let chained = self.chained(then.chain == Some(true));
         let notes = if commits {
             self.commit_with_notes().await?
@@ -99,8 +102,14 @@ impl Session {
             Vec::new()
         };
         self.leaves |= releases;
+        let tells = match (began, then.chain) {
+            (false, _) => None,
+            (true, Some(true)) => Some(IN_TRANSACTION),
+            (true, _) => Some(IN_NONE),
+        };
         self.state.transaction = chained;
-        self.succeed_with(request, notes);
+        self.state.began = self.state.transaction.is_open();
+        self.succeed_with(request, notes, tells);
         Ok(())
     }
 
@@ -365,10 +374,15 @@ impl Session {
 
     /// Answers OK to a statement without rows or warnings.
     fn succeed(&mut self, request: &Request<'_>) {
-        self.succeed_with(request, Vec::new());
+        self.succeed_with(request, Vec::new(), None);
     }
 
-    fn succeed_with(&mut self, request: &Request<'_>, notes: Vec<Note>) {
+    /// The same with warnings, and with what became of the transaction.
+    fn succeed_with(&mut self, request: &Request<'_>, notes: Vec<Note>, tells: Option<&[u8]>) {
+        let mut changes = BytesMut::new();
+        if let Some(state) = tells {
+            SessionChange::TransactionState(state).encode(&mut changes);
+        }
         self.state.succeeded();
         let warnings = u16::try_from(notes.len()).unwrap_or(u16::MAX);
         self.state.diagnostics = Diagnostics::of_notes(notes);
@@ -380,6 +394,7 @@ impl Session {
         self.client.put_ok(&OkPacket {
             status,
             warnings,
+            session_state: &changes,
             ..OkPacket::default()
         });
     }
@@ -403,6 +418,10 @@ impl Session {
         }
     }
 }
+
+/// MySQL's letters for a transaction that has touched nothing, and for none.
+const IN_TRANSACTION: &[u8] = b"T_______";
+const IN_NONE: &[u8] = b"________";
 
 /// So many statements are kept for the server that will run the transaction.
 const MOST_OPENING: usize = 1000;

@@ -148,8 +148,7 @@ impl Session {
         sql: &[u8],
         veil: &mut Veil,
         planned: &mut Planned,
-        (params, keys): (&[Param<'_>], &[KeyParam<'_>]),
-        attributes: &[Attribute<'_>],
+        (params, keys, attributes): (&[Param<'_>], &[KeyParam<'_>], &[Attribute<'_>]),
     ) -> Result<(), Failure> {
         if veil.catalog_version() != catalog.version() {
             let anew = self.veil(catalog, sql)?;

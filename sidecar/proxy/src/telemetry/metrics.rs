@@ -28,14 +28,17 @@ pub enum Way {
     Ddl,
     /// Answered here.
     Local,
+    /// A gateway's, whichever it took there.
+    Gateway,
 }
 
-const WAYS: [(Way, &str); 5] = [
+const WAYS: [(Way, &str); 6] = [
     (Way::Single, "single"),
     (Way::Scatter, "scatter"),
     (Way::Write, "write"),
     (Way::Ddl, "ddl"),
     (Way::Local, "local"),
+    (Way::Gateway, "gateway"),
 ];
 
 /// How a transaction over several shards ended.

@@ -34,6 +34,7 @@ pub struct PoolMetrics {
     waiting: Gauge,
     full: Counter,
     share: Gauge,
+    through: Gauge,
 }
 
 impl PoolMetrics {
@@ -69,6 +70,12 @@ impl PoolMetrics {
             share.clone(),
         );
         share.set(-1);
+        let through = Gauge::default();
+        registry.register(
+            "clients_through_gateway",
+            "Clients that a gateway serves, since this sidecar has too few connections",
+            through.clone(),
+        );
         let counter = |label: &str| {
             granted
                 .get_or_create(&vec![("result", label.to_owned())])
@@ -80,6 +87,7 @@ impl PoolMetrics {
             waiting,
             full,
             share,
+            through,
         }
     }
 
@@ -96,6 +104,11 @@ impl PoolMetrics {
     /// Notes the sidecar's share of each server's connections.
     pub(crate) fn has_share(&self, share: Option<u32>) {
         self.share.set(share.map_or(-1, i64::from));
+    }
+
+    /// Counts a client that a gateway serves, until what this gives is dropped.
+    pub(crate) fn goes_through(&self) -> OpenGuard {
+        OpenGuard::new(&self.through)
     }
 
     /// Counts what it got.

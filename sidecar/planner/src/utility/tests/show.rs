@@ -40,6 +40,7 @@ fn shows_are_read_with_object_and_filter() {
         "SHOW GRANTS FOR a@b",
         "SHOW DATABASES LIKE 'x'",
         "SHOW REMORA SHARDS",
+        "SHOW REMORA CONNECTIONS",
         "show remora instances;",
     ];
     let found: Vec<String> = sqls

@@ -71,6 +71,7 @@ fn an_answer_to_prepare_is_complete_behind_its_last_definition() {
                 }
                 if count > 0 {
                     answer = answer.eof(AUTOCOMMIT);
+                    expected.extend((style == OLD).then_some(Event::DefinitionsEnd));
                 }
             }
             expected.push(Event::Complete);
