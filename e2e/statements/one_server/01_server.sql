@@ -97,6 +97,9 @@ SELECT COUNT(*) > 0 FROM performance_schema.threads;
 LOCK INSTANCE FOR BACKUP;
 UNLOCK INSTANCE;
 
+SHOW SESSION STATUS LIKE 'Com_stmt_close';
+SHOW SESSION STATUS LIKE 'Com_stmt_no_such';
+
 -- ## Character sets
 SET NAMES gbk;
 SELECT @@character_set_client, HEX('a'), name FROM item WHERE id = ${1|2};

@@ -141,3 +141,24 @@ async fn a_text_in_a_character_set_that_may_hide_a_quote_has_to_be_ascii() -> Re
     }
     Ok(())
 }
+
+#[tokio::test]
+async fn no_client_is_shown_the_way_past_the_sidecar() -> Result<()> {
+    let (shards, mut connection) = started().await?;
+    for sql in ["SELECT @@socket", "SELECT 1, @@GLOBAL.socket AS s, 2"] {
+        let rows = connection.query_iter(sql).await?;
+        let name = rows.columns().context("no columns")?;
+        let name = name.iter().find(|c| c.name_str().contains('s'));
+        ensure!(name.is_some(), "{sql}: {name:?}");
+        drop(rows);
+        let row: Row = connection.query_first(sql).await?.context("no row")?;
+        let socket: String = row.get(row.len() / 2).context("no value")?;
+        ensure!(socket.is_empty(), "{sql}: {socket}");
+    }
+    // A driver that prefers a socket stays here.
+    let options = login(shards.sidecar.port(), &MysqlServer::APPLICATION).prefer_socket(true);
+    let mut connection = Conn::new(options).await?;
+    let shards: Vec<Row> = connection.query("SHOW REMORA SHARDS").await?;
+    ensure!(shards.len() == 2, "{} shards", shards.len());
+    Ok(())
+}

@@ -29,6 +29,9 @@ pub(crate) fn add(source: &Source<'_>, kind: StatementKind, edits: &mut Vec<Edit
     // What a server tells of its own connections has its own number of this one.
     let of_server = (0..source.len()).any(|token| source.is(token, "PERFORMANCE_SCHEMA"));
     for token in 0..source.len() {
+        if let Some(end) = socket(source, token) {
+            replace(source, (token, end), SessionFunction::Socket, edits);
+        }
         if of_server && source.is(token, "CONNECTION_ID") {
             continue;
         }
@@ -40,33 +43,54 @@ pub(crate) fn add(source: &Source<'_>, kind: StatementKind, edits: &mut Vec<Edit
         if !called {
             continue;
         }
-        let span = source.span(token, token + 3);
-        edits.push(Edit {
-            span,
-            piece: Piece::Session(*function),
-        });
-        if let Some((from, to)) = unnamed_item(source, token) {
-            let text = source.span(from, to);
-            let at = Span {
-                start: text.end,
-                end: text.end,
-            };
-            let known = edits
-                .iter()
-                .any(|edit| edit.span == at && matches!(edit.piece, Piece::Alias { .. }));
-            if !known {
-                let only = Some(*function);
-                edits.push(Edit {
-                    span: at,
-                    piece: Piece::Alias { text, only },
-                });
-            }
-        }
+        replace(source, (token, token + 3), *function, edits);
     }
 }
 
-/// The item of the outer select list that holds a token, if it has no alias.
-fn unnamed_item(source: &Source<'_>, token: usize) -> Option<(usize, usize)> {
+/// Where `@@socket` ends, if it begins at a token. A client that connects there, as some do who are
+/// on the same machine, would go past the sidecar.
+fn socket(source: &Source<'_>, token: usize) -> Option<usize> {
+    if source.kind(token) != Some(TokenKind::SystemVariable) {
+        return None;
+    }
+    let global = source.is(token + 1, "GLOBAL") && source.kind(token + 2) == Some(TokenKind::Dot);
+    let name = if global { token + 3 } else { token + 1 };
+    source.is(name, "SOCKET").then_some(name + 1)
+}
+
+/// Puts the session's value in place of some tokens.
+fn replace(
+    source: &Source<'_>,
+    (token, end): (usize, usize),
+    function: SessionFunction,
+    edits: &mut Vec<Edit>,
+) {
+    edits.push(Edit {
+        span: source.span(token, end),
+        piece: Piece::Session(function),
+    });
+    let Some((from, to)) = unnamed_item(source, token, end) else {
+        return;
+    };
+    let text = source.span(from, to);
+    let at = Span {
+        start: text.end,
+        end: text.end,
+    };
+    let known = edits
+        .iter()
+        .any(|edit| edit.span == at && matches!(edit.piece, Piece::Alias { .. }));
+    if !known {
+        let only = Some(function);
+        edits.push(Edit {
+            span: at,
+            piece: Piece::Alias { text, only },
+        });
+    }
+}
+
+/// The item of the outer select list that holds the tokens up to `until`, if it has no alias.
+fn unnamed_item(source: &Source<'_>, token: usize, until: usize) -> Option<(usize, usize)> {
     if !source.is(0, "SELECT") {
         return None;
     }
@@ -78,6 +102,6 @@ fn unnamed_item(source: &Source<'_>, token: usize) -> Option<(usize, usize)> {
     let (from, to) = items.find(|(from, to)| (*from..*to).contains(&token))?;
     let from = (from..to).find(|it| !source.is_any(*it, &["ALL", "DISTINCT"]))?;
     let last = source.kind(to - 1)?;
-    let named = source.find(from, to, &["AS"]).is_some() || last.is_name();
+    let named = source.find(from, to, &["AS"]).is_some() || last.is_name() && to != until;
     (!named && source.len() > 1).then_some((from, to))
 }

@@ -55,16 +55,14 @@ pub(crate) fn show(reading: &Reading<'_>, pins: &mut Pins) -> Result<Found, Refu
         ShowKind::OpenTables if physical => Err(refused("SHOW OPEN TABLES")),
         ShowKind::Server if reading.catalog.is_one_server() => Ok(Found::pass(Target::Home)),
         ShowKind::Server => Err(refused("what one server alone can tell")),
-        ShowKind::Status if asks_for_cipher(reading, &show, pins) => {
-            Ok(Found::plain(Work::Utility))
-        }
+        ShowKind::Status if asks_of_client(reading, &show, pins) => Ok(Found::plain(Work::Utility)),
         ShowKind::Variables | ShowKind::Status | ShowKind::Catalog => Ok(Found::pass(Target::Any)),
         _ => Ok(Found::pass(Target::Home)),
     }
 }
 
 /// SHOW STATUS LIKE of what only the sidecar knows of a client's connection.
-fn asks_for_cipher(reading: &Reading<'_>, show: &Show, pins: &mut Pins) -> bool {
+fn asks_of_client(reading: &Reading<'_>, show: &Show, pins: &mut Pins) -> bool {
     let Some(Filter::Like(pattern)) = show.filter else {
         return false;
     };
@@ -73,7 +71,7 @@ fn asks_for_cipher(reading: &Reading<'_>, show: &Show, pins: &mut Pins) -> bool 
         pins.pin(literal);
     }
     let pattern = string_literal(pattern.text(reading.body), reading.source.mode);
-    let known = [&b"ssl_cipher"[..], b"ssl_version"];
+    let known = [&b"ssl_cipher"[..], b"ssl_version", b"com_stmt_close"];
     !show.global && known.iter().any(|name| pattern.eq_ignore_ascii_case(name))
 }
 

@@ -48,6 +48,8 @@ pub(crate) enum SessionFunction {
     RowCount,
     /// FOUND_ROWS()
     FoundRows,
+    /// `@@socket`
+    Socket,
 }
 
 impl SessionFunction {
@@ -57,6 +59,7 @@ impl SessionFunction {
             Self::ConnectionId => session
                 .connection_id
                 .map(|it| format!("CAST({it} AS UNSIGNED)")),
+            Self::Socket => Some("''".to_owned()),
             Self::RowCount => session.row_count.map(|it| format!("CAST({it} AS SIGNED)")),
             Self::FoundRows => session.found_rows.map(|it| format!("CAST({it} AS SIGNED)")),
         }

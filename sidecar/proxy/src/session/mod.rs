@@ -1,7 +1,7 @@
 //! One client's session: what a MySQL session is, over several servers.
 
 mod backends;
-mod cipher;
+mod client_status;
 mod commit;
 mod console;
 mod diagnostics;

@@ -21,6 +21,8 @@ pub(crate) struct Prepared {
     named: HashMap<String, ClientStatement, ahash::RandomState>,
     statements: HashMap<u32, ClientStatement, ahash::RandomState>,
     last_id: u32,
+    /// How many the client closed.
+    closed: u64,
     /// The bytes of all texts and of what was sent in pieces.
     held: usize,
 }
@@ -58,6 +60,11 @@ impl ClientStatement {
 }
 
 impl Prepared {
+    /// How many the client closed.
+    pub(crate) fn closed(&self) -> u64 {
+        self.closed
+    }
+
     /// The bytes that it takes.
     pub(crate) fn held(&self) -> usize {
         self.held
@@ -193,6 +200,7 @@ impl Prepared {
 
     /// Forgets a statement. Servers forget theirs when others take their place.
     pub(crate) fn close(&mut self, id: u32) {
+        self.closed += 1;
         if let Some(statement) = self.statements.remove(&id) {
             self.held -= statement.sql.len() + EACH + statement.long_bytes();
         }

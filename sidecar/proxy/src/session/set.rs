@@ -155,6 +155,10 @@ impl Session {
         {
             // Sessions that begin now begin with it.
             pool.clear();
+            if let Some(backend) = self.backends.get(shard) {
+                // Whoever gets it next begins with it, too.
+                backend.is_unclear();
+            }
         }
         self.remember(shard, assigned).await
     }

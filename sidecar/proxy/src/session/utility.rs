@@ -71,7 +71,7 @@ impl Session {
                 )
                 .await
             }
-            ShowKind::Status => self.show_cipher(show, request),
+            ShowKind::Status => self.show_client_status(show, request),
             ShowKind::RemoraConnections => {
                 let table = console::connections(&world.fleets, &world.snapshot.connections);
                 self.put_console(table, request.more_results).await

@@ -1,4 +1,5 @@
-//! SHOW STATUS LIKE 'Ssl_cipher' and 'Ssl_version': MySQL knows the sidecar's own connection alone.
+//! SHOW STATUS LIKE of what is the client's own: how its connection is encrypted, and how many
+//! prepared statements it closed. MySQL knows the sidecar's connection alone.
 
 use remora_planner::lexer::string_literal;
 use remora_planner::utility::{Filter, Show};
@@ -9,8 +10,8 @@ use crate::execute::{Cell, Request, put_table, text_column};
 use crate::failure::Failure;
 
 impl Session {
-    /// Tells how the client's connection is encrypted.
-    pub(super) fn show_cipher(
+    /// Shows one variable of the client's own.
+    pub(super) fn show_client_status(
         &mut self,
         show: &Show,
         request: &Request<'_>,
@@ -22,9 +23,10 @@ impl Session {
             _ => Vec::new(),
         };
         let (version, cipher) = self.client.encryption().unwrap_or_default();
-        let (name, value) = match pattern.eq_ignore_ascii_case(b"ssl_version") {
-            true => ("Ssl_version", version.to_owned()),
-            false => ("Ssl_cipher", as_openssl(&cipher)),
+        let (name, value) = match &*pattern.to_ascii_lowercase() {
+            b"ssl_version" => ("Ssl_version", version.to_owned()),
+            b"com_stmt_close" => ("Com_stmt_close", self.prepared.closed().to_string()),
+            _ => ("Ssl_cipher", as_openssl(&cipher)),
         };
         let collation = self.account.collation();
         let (not_null, no_default) = (
