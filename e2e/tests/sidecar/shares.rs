@@ -150,7 +150,7 @@ async fn met(server: &MysqlServer) -> Result<(u32, u32)> {
 
 #[expect(
     clippy::print_stdout,
-    reason = "how evenly they went on is worth reading"
+    reason = "the figures are what a run by hand is for"
 )]
 fn tell(what: &str, all: &[Done], met: (u32, u32)) {
     let rounds = all.iter().map(|done| done.rounds);
@@ -170,6 +170,11 @@ fn tell(what: &str, all: &[Done], met: (u32, u32)) {
     );
 }
 
+/// How many rounds each of so many clients gets done on two cores, whatever else they do.
+fn least(many: usize) -> u32 {
+    if many > SIDECARS { 1 } else { 5 }
+}
+
 fn made_progress(all: &[Done], least: u32) -> Result<()> {
     for done in all {
         ensure!(done.rounds >= least && done.longest < PATIENCE, "{done:?}");
@@ -187,7 +192,7 @@ async fn sidecars_take_turns_where_there_are_more_of_them_than_connections() -> 
     drop(neighbours);
     let met = met(&server).await?;
     tell("taking turns", &all, met);
-    made_progress(&all, 5)?;
+    made_progress(&all, least(many))?;
     ensure!(met.1 > 0, "the server was never full");
     Ok(())
 }
@@ -217,7 +222,7 @@ async fn a_gateway_serves_the_clients_of_more_sidecars_than_there_are_connection
     drop(gateway);
     let met = met(&server).await?;
     tell("through a gateway", &all, met);
-    made_progress(&all, 5)?;
+    made_progress(&all, least(many))?;
     ensure!(met.1 == 0, "the server was full {} times", met.1);
     Ok(())
 }
