@@ -25,7 +25,7 @@ fn crowd() -> (u32, usize) {
 }
 
 /// A cluster of one shard, whose sidecars are told this.
-fn told(annotations: Value) -> Value {
+fn told(annotations: &Value) -> Value {
     json!({
         "apiVersion": "remora.dev/v1alpha1",
         "kind": "ShardingCluster",
@@ -148,6 +148,10 @@ async fn met(server: &MysqlServer) -> Result<(u32, u32)> {
     ))
 }
 
+#[expect(
+    clippy::print_stdout,
+    reason = "how evenly they went on is worth reading"
+)]
 fn tell(what: &str, all: &[Done], met: (u32, u32)) {
     let rounds = all.iter().map(|done| done.rounds);
     println!(
@@ -177,7 +181,7 @@ fn made_progress(all: &[Done], least: u32) -> Result<()> {
 async fn sidecars_take_turns_where_there_are_more_of_them_than_connections() -> Result<()> {
     let (most, many) = crowd();
     let server = server(most).await?;
-    let manifest = told(json!({"e2e/share": 1}));
+    let manifest = told(&json!({"e2e/share": 1}));
     let neighbours = neighbours(&server, &manifest, many).await?;
     let all = all_work(&neighbours).await?;
     drop(neighbours);
@@ -191,10 +195,10 @@ async fn sidecars_take_turns_where_there_are_more_of_them_than_connections() -> 
 /// A gateway with so many connections, and the manifest of those who go through it.
 async fn gateway(server: &MysqlServer, connections: u32) -> Result<(Neighbour, Value)> {
     let folder = TempDir::with_prefix("remora-gateway-")?;
-    let mut manifest = told(json!({}));
+    let mut manifest = told(&json!({}));
     manifest["spec"]["sidecar"] = json!({"backendConnections": connections});
     let sidecar = Sidecar::start(folder.path(), &manifest, &[server.port()]).await?;
-    let through = told(json!({"e2e/share": 0, "e2e/gateway": sidecar.port()}));
+    let through = told(&json!({"e2e/share": 0, "e2e/gateway": sidecar.port()}));
     let gateway = Neighbour {
         sidecar,
         _folder: folder,

@@ -14,6 +14,9 @@ use crate::world::World;
 /// MySQL's condition of a number that no condition has.
 const NO_SUCH_CONDITION: (u16, &[u8; 5], &[u8]) = (1758, b"35000", b"Invalid condition number");
 
+/// A variable's name, and the SET that gives it its value.
+type Assigned = (Vec<u8>, String);
+
 impl Session {
     /// Gives user variables what is known of the last statement. The server that ran it tells,
     /// where it is one and names nothing physical; else what was gathered here.
@@ -110,7 +113,7 @@ impl Session {
         sql: &[u8],
         number: usize,
         items: &[(Span, ConditionItem)],
-    ) -> Result<Option<Vec<(Vec<u8>, String)>>, Failure> {
+    ) -> Result<Option<Vec<Assigned>>, Failure> {
         let note = number.checked_sub(1).and_then(|at| self.notes().get(at));
         let Some(note) = note else {
             let (code, state, message) = NO_SUCH_CONDITION;
@@ -170,7 +173,7 @@ fn unsigned(number: usize) -> String {
     format!("CAST({number} AS UNSIGNED)")
 }
 
-fn setting(sql: &[u8], name: Span, value: &str) -> (Vec<u8>, String) {
+fn setting(sql: &[u8], name: Span, value: &str) -> Assigned {
     let name = name.text(sql).to_ascii_lowercase();
     let set = format!("SET {} = {value}", String::from_utf8_lossy(&name));
     (name, set)

@@ -48,7 +48,7 @@ impl Session {
                 };
                 let (statement, _) = self.make_statement(&text).await?;
                 let room = self.room();
-                self.prepared.name(name, statement, room)?;
+                self.prepared.name(&name, statement, room)?;
                 self.state.succeeded();
                 let status = self.status(request.more_results);
                 self.client.put_ok(&OkPacket {
@@ -66,7 +66,7 @@ impl Session {
                 let outcome = self
                     .execute_named(world, &mut statement, &using, request)
                     .await;
-                self.prepared.put_back_named(name, statement);
+                self.prepared.put_back_named(&name, statement);
                 outcome?;
             }
             Statement::Deallocate(name) => {

@@ -212,7 +212,7 @@ impl Prepared {
     /// As [`insert`](Self::insert).
     pub(crate) fn name(
         &mut self,
-        name: String,
+        name: &str,
         statement: ClientStatement,
         room: usize,
     ) -> Result<(), Failure> {
@@ -228,7 +228,7 @@ impl Prepared {
     }
 
     /// Puts a statement back after [`take_named`](Self::take_named).
-    pub(crate) fn put_back_named(&mut self, name: String, statement: ClientStatement) {
+    pub(crate) fn put_back_named(&mut self, name: &str, statement: ClientStatement) {
         self.named.insert(name.to_lowercase(), statement);
     }
 
