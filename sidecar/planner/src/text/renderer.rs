@@ -61,7 +61,10 @@ impl SessionFunction {
                 .map(|it| format!("CAST({it} AS UNSIGNED)")),
             Self::Socket => Some("''".to_owned()),
             Self::RowCount => session.row_count.map(|it| format!("CAST({it} AS SIGNED)")),
-            Self::FoundRows => session.found_rows.map(|it| format!("CAST({it} AS SIGNED)")),
+            // The call stays, for the warning that it is deprecated.
+            Self::FoundRows => session
+                .found_rows
+                .map(|it| format!("IF(TRUE, CAST({it} AS SIGNED), FOUND_ROWS())")),
         }
     }
 }
