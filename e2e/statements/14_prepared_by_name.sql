@@ -95,6 +95,8 @@ SET sql_mode = '';
 PREPARE narrow FROM 'SELECT CAST(? AS SIGNED)';
 SET @v = '1x';
 EXECUTE narrow USING @v;
+SET @v = '22y';
+EXECUTE narrow USING @v;
 
 -- ## Names and their ends
 SET sql_mode = DEFAULT;

@@ -30,7 +30,9 @@ impl Session {
             return self.pass_on(sql).await;
         };
         if let Diagnostics::On(shard) = self.state.diagnostics {
-            if !world.names.are_physical() && self.backends.get(shard).is_some() {
+            // Over several shards another connection may be the one that reads the variables.
+            let only_one = world.snapshot.shards.len() == 1 && !world.names.are_physical();
+            if only_one && self.backends.get(shard).is_some() {
                 self.assigned_variables(shard, sql);
                 return self.pass_to(shard, sql, request.more_results).await;
             }
