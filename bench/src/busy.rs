@@ -2,9 +2,8 @@
 
 use anyhow::Result;
 use remora_e2e::mysql::{MysqlRoot, MysqlServer};
-use remora_e2e::pools::with_few_connections;
 use remora_e2e::process::raise_socket_limit;
-use remora_e2e::shards::LocalShards;
+use remora_e2e::shards::{LocalShards, with_few_connections};
 use serde_json::json;
 
 use crate::{Pace, Protocol, Spread, Sysbench, say};
@@ -27,7 +26,6 @@ struct Compared {
 #[derive(Clone, Debug)]
 pub struct Busy {
     compared: Vec<Compared>,
-    pools: bool,
 }
 
 /// Measures both in turn, on one server and the same rows.
@@ -54,7 +52,7 @@ pub async fn measure(pace: Pace) -> Result<Busy> {
             }],
         },
     });
-    let (manifest, pools) = with_few_connections(&manifest, CONNECTIONS);
+    let manifest = with_few_connections(manifest, CONNECTIONS);
     let flags = [
         "--innodb-buffer-pool-size=256M".to_owned(),
         "--max-connections=4000".to_owned(),
@@ -81,20 +79,16 @@ pub async fn measure(pace: Pace) -> Result<Busy> {
         }
         compared.push(Compared { protocol, rounds });
     }
-    Ok(Busy { compared, pools })
+    Ok(Busy { compared })
 }
 
 impl Busy {
     /// As a part of the page.
     #[must_use]
     pub fn markdown(&self) -> String {
-        let over = match self.pools {
-            true => format!("over {CONNECTIONS} connections to it"),
-            false => "each with a connection of its own to it".to_owned(),
-        };
         let mut page = format!(
             "## Busy clients\n\n`sysbench {TEST} --threads={CLIENTS}` on one server: through \
-             Remora, {over}, and directly, in turn. The ratio is that of each round.\n\n\
+             Remora, over {CONNECTIONS} connections to it, and directly, in turn. The ratio is that of each round.\n\n\
              | | Remora, TPS | direct, TPS | ratio (goal: at least 1.2) |\n\
              | --- | --- | --- | --- |\n"
         );

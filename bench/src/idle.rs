@@ -6,9 +6,8 @@ use anyhow::{Context as _, Result, ensure};
 use futures::stream::{self, StreamExt as _, TryStreamExt as _};
 use remora_e2e::client::{Client, Login};
 use remora_e2e::mysql::{MysqlRoot, MysqlServer};
-use remora_e2e::pools::with_few_connections;
 use remora_e2e::process::raise_socket_limit;
-use remora_e2e::shards::LocalShards;
+use remora_e2e::shards::{LocalShards, with_few_connections};
 use serde_json::json;
 
 /// How many clients there are, where the machine allows as many sockets.
@@ -30,7 +29,6 @@ pub struct Idle {
     clients: u64,
     before: u64,
     after: u64,
-    pools: bool,
 }
 
 /// Lets the clients in and measures.
@@ -50,7 +48,7 @@ pub async fn measure() -> Result<Idle> {
             "tables": [{"name": "item", "sharding": {"key": ["id"], "algorithm": {"hash": {}}}}],
         },
     });
-    let (manifest, pools) = with_few_connections(&manifest, 50);
+    let manifest = with_few_connections(manifest, 50);
     let shards = LocalShards::start(&MysqlRoot::get()?, &manifest, &[]).await?;
     let login = Login::new(shards.sidecar.port(), MysqlServer::APPLICATION);
     let mut first = login.connect().await?;
@@ -60,12 +58,7 @@ pub async fn measure() -> Result<Idle> {
     ] {
         first.query(sql).await?.one()?;
     }
-    // Without pools a client's connections to the servers would be most of what it costs, and
-    // the servers have no room for them: it asks what the sidecar answers by itself.
-    let question = match pools {
-        true => "SELECT v FROM item WHERE id = 3",
-        false => "SHOW REMORA SHARDS",
-    };
+    let question = "SELECT v FROM item WHERE id = 3";
     drop(first);
     // What is made once, whoever comes: plans, pools, the runtime's threads.
     drop(come(&login, question, AT_ONCE).await?);
@@ -83,7 +76,6 @@ pub async fn measure() -> Result<Idle> {
         clients: count,
         before,
         after,
-        pools,
     })
 }
 
@@ -112,13 +104,9 @@ impl Idle {
     /// As a part of the page.
     #[must_use]
     pub fn markdown(&self) -> String {
-        let asked = match self.pools {
-            true => "a point select, over 50 connections to each server",
-            false => "`SHOW REMORA SHARDS`, since clients have connections of their own here",
-        };
         format!(
             "## Idle clients\n\n{} clients logged in over TCP without TLS, asked once \
-             ({asked}) and wait.\n\n| | |\n| --- | --- |\n\
+             (a point select, over 50 connections to each server) and wait.\n\n| | |\n| --- | --- |\n\
              | RSS before | {:.1} MB |\n| RSS with them | {:.1} MB |\n\
              | each | {:.1} KB (goal: at most 10) |\n",
             self.clients,

@@ -9,7 +9,6 @@ pub mod left_running;
 pub mod load;
 pub mod mysql;
 pub mod patience;
-pub mod pools;
 pub mod process;
 pub mod replication;
 pub mod shards;

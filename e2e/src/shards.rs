@@ -57,3 +57,12 @@ pub fn with_layout(mut manifest: Value, shards: u16, tables_per_shard: u16) -> V
     }
     manifest
 }
+
+/// `manifest` with at most so many connections to each server, and with patience for those who
+/// wait for one.
+#[must_use]
+pub fn with_few_connections(mut manifest: Value, most: u32) -> Value {
+    manifest["spec"]["sidecar"]["backendConnections"] = most.into();
+    manifest["spec"]["sidecar"]["pool"]["queueTimeout"] = "60s".into();
+    manifest
+}

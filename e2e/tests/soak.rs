@@ -35,10 +35,8 @@ async fn sessions_that_share_connections_share_nothing_else() -> Result<()> {
     let report = run(options).await?;
     println!("{:?}", report.steps);
     println!(
-        "pools: {}; KILL: {}; at most {} connections to one server; {:.1} MB of memory at most, {:+.1} MB \
+        "at most {} connections to one server; {:.1} MB of memory at most, {:+.1} MB \
          over the second half",
-        report.pools,
-        report.kills,
         report.connections,
         report.memory.most() as f64 / 1e6,
         report.memory.growth() / 1e6

@@ -1,6 +1,5 @@
 //! How sessions end: in order, or in the middle of something.
 
-use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, Result, bail, ensure};
@@ -14,8 +13,6 @@ use super::session::only;
 use crate::client::Client;
 use crate::mysql::Account;
 
-/// The number of what this version refuses.
-const NOT_YET: u16 = 1235;
 /// MySQL's number for a statement that was ended by KILL QUERY.
 const INTERRUPTED: u16 = 1317;
 /// How long a piece of a result may take to come.
@@ -124,7 +121,7 @@ impl Session {
 
     /// Has another session end a statement, and only that.
     pub(super) async fn kill(&mut self) -> Result<()> {
-        if !self.shared.kills.load(Ordering::Relaxed) || self.random.random_bool(0.7) {
+        if self.random.random_bool(0.7) {
             return Ok(());
         }
         let mut other = self.shared.login(self.model.account).connect().await?;
@@ -135,13 +132,7 @@ impl Session {
         self.rest(100).await;
         self.history
             .note(&format!("(another says KILL QUERY {id})"));
-        let killed = other.query(&format!("KILL QUERY {id}")).await?;
-        if killed.error.is_some_and(|error| error.code == NOT_YET) {
-            // The statement goes on, and so does this session without it.
-            self.shared.kills.store(false, Ordering::Relaxed);
-            drop(self.connect_anew().await?);
-            return self.introduce().await;
-        }
+        other.query(&format!("KILL QUERY {id}")).await?;
         other.quit().await?;
         let outcome = self.client.read_answers().await?;
         match outcome.error {

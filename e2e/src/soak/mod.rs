@@ -14,7 +14,6 @@ mod state;
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, Result, ensure};
@@ -27,9 +26,8 @@ use settings::{Defaults, defaults};
 
 use crate::client::{Client, Login};
 use crate::mysql::{Account, MysqlRoot, MysqlServer};
-use crate::pools::with_few_connections;
 use crate::process::{raise_socket_limit, resident_memory};
-use crate::shards::LocalShards;
+use crate::shards::{LocalShards, with_few_connections};
 
 pub use memory::Memory;
 
@@ -61,10 +59,6 @@ pub struct Report {
     pub memory: Memory,
     /// The most connections that one server had for the sessions.
     pub connections: u64,
-    /// Whether sessions shared connections.
-    pub pools: bool,
-    /// Whether the sidecar understood KILL.
-    pub kills: bool,
 }
 
 /// What a session does.
@@ -113,10 +107,6 @@ struct Shared {
     begun: Instant,
     until: Instant,
     defaults: Defaults,
-    /// Sessions share connections.
-    pools: bool,
-    /// KILL is understood, as far as is known.
-    kills: AtomicBool,
     /// Sessions that hold what keeps them on their connections: fewer than there are
     /// connections, or nobody else could go on.
     pins: Arc<Semaphore>,
@@ -137,7 +127,6 @@ impl Shared {
 struct Soak {
     options: Options,
     shards: LocalShards,
-    pools: bool,
     /// Files and sockets of the sidecar.
     descriptors: usize,
 }
@@ -167,7 +156,7 @@ fn manifest() -> Value {
 /// said last.
 pub async fn run(options: Options) -> Result<Report> {
     raise_socket_limit()?;
-    let (manifest, pools) = with_few_connections(&manifest(), options.connections);
+    let manifest = with_few_connections(manifest(), options.connections);
     let flags = [
         "--max-connections=2000",
         // Who holds which lock.
@@ -179,7 +168,6 @@ pub async fn run(options: Options) -> Result<Report> {
     let soak = Soak {
         options,
         shards,
-        pools,
         descriptors,
     };
     let shared = soak.prepare().await?;
@@ -198,19 +186,13 @@ pub async fn run(options: Options) -> Result<Report> {
         steps,
         memory,
         connections,
-        pools,
-        kills: shared.kills.load(Ordering::Relaxed),
     })
 }
 
 impl Soak {
-    /// How many connections to one server may stay when all sessions are over: without pools each
-    /// session had its own.
+    /// How many connections to one server there may be, also when all sessions are over.
     fn most_connections(&self) -> u64 {
-        match self.pools {
-            true => u64::from(self.options.connections),
-            false => 0,
-        }
+        self.options.connections.into()
     }
 
     /// Makes tables and the second user.
@@ -256,8 +238,6 @@ impl Soak {
             begun,
             until: begun + self.options.duration,
             defaults,
-            pools: self.pools,
-            kills: AtomicBool::new(true),
             pins: Arc::new(Semaphore::new(self.options.connections as usize / 2)),
         }))
     }
@@ -293,13 +273,11 @@ impl Soak {
             for server in &mut servers {
                 connections = connections.max(leaks::connections(server).await?);
             }
-            if self.pools {
-                let most = self.most_connections() + KILLERS;
-                ensure!(
-                    connections <= most,
-                    "{connections} connections to one server, and {most} are allowed"
-                );
-            }
+            let most = self.most_connections() + KILLERS;
+            ensure!(
+                connections <= most,
+                "{connections} connections to one server, and {most} are allowed"
+            );
             tokio::time::sleep(Memory::EVERY).await;
         }
         Ok((memory, connections))

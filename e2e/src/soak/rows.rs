@@ -154,12 +154,11 @@ impl Session {
         self.found(most).await
     }
 
-    /// Whether FOUND_ROWS() is this, where servers are not asked for it: until there are pools the
-    /// one that knows may be another than the one that is asked.
+    /// Whether FOUND_ROWS() is this.
     async fn found(&mut self, rows: usize) -> Result<()> {
         let found = self.number_of("SELECT FOUND_ROWS()").await?;
         ensure!(
-            !self.shared.pools || found == rows as i64,
+            found == rows as i64,
             "FOUND_ROWS() is {found} and not {rows}"
         );
         Ok(())

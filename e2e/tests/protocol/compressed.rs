@@ -100,7 +100,7 @@ async fn mysqls_own_client_compresses() -> Result<()> {
 async fn a_packet_that_swells_takes_no_memory() -> Result<()> {
     let sides = Sides::start(&["--max-allowed-packet=1M"]).await?;
     let port = sides.shards.sidecar.port();
-    let before = sides.shards.sidecar.process().resident_memory()?;
+    let before = sides.sidecar_memory()?;
     let mut clients = Vec::new();
     for _ in 0..20 {
         let mut client = Raw::connect(port, modern() | CapabilityFlags::CLIENT_COMPRESS)?;
@@ -112,12 +112,7 @@ async fn a_packet_that_swells_takes_no_memory() -> Result<()> {
         // The error counts as the answer to the first of the packets, which is not the last.
         drop(client.packet());
     }
-    let grown = sides
-        .shards
-        .sidecar
-        .process()
-        .resident_memory()?
-        .saturating_sub(before);
+    let grown = sides.sidecar_memory()?.saturating_sub(before);
     ensure!(grown < 32 << 20, "{grown} bytes");
     Ok(())
 }

@@ -102,7 +102,7 @@ async fn a_large_cursor_takes_no_memory_of_the_sidecar() -> Result<()> {
         &prepare("SELECT id, t FROM ticket WHERE id >= 1000 ORDER BY id"),
         Reply::Prepare,
     )?;
-    let before = sides.shards.sidecar.process().resident_memory()?;
+    let before = sides.sidecar_memory()?;
     client.answer(&execute(1, 1), Reply::Command)?;
     let mut rows = 0;
     loop {
@@ -114,12 +114,7 @@ async fn a_large_cursor_takes_no_memory_of_the_sidecar() -> Result<()> {
         }
     }
     ensure!(rows == 4000, "{rows}");
-    let grown = sides
-        .shards
-        .sidecar
-        .process()
-        .resident_memory()?
-        .saturating_sub(before);
+    let grown = sides.sidecar_memory()?.saturating_sub(before);
     ensure!(grown < 24 << 20, "{grown} bytes for 64 MB of rows");
     Ok(())
 }

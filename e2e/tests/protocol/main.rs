@@ -55,6 +55,11 @@ struct Sides {
 }
 
 impl Sides {
+    /// What the sidecar takes, in bytes.
+    fn sidecar_memory(&self) -> Result<u64> {
+        self.shards.sidecar.process().resident_memory()
+    }
+
     async fn start(flags: &[&str]) -> Result<Self> {
         let root = MysqlRoot::get()?;
         let plugins = root.root().join("usr/lib/mysql/plugin");

@@ -16,6 +16,7 @@ mod following;
 mod frontend;
 mod instances;
 mod layout;
+mod locked;
 mod names;
 mod net;
 mod node;

@@ -2,7 +2,9 @@
 
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Mutex, MutexGuard};
+
+use crate::locked::locked;
 
 /// MySQL's default, until a server was asked.
 const DEFAULT: usize = 64 << 20;
@@ -47,10 +49,7 @@ impl PacketLimit {
     }
 
     fn of_shards(&self) -> MutexGuard<'_, BTreeMap<usize, usize>> {
-        // A map of numbers is whole whatever panicked.
-        self.of_shards
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
+        locked(&self.of_shards)
     }
 }
 

@@ -3,6 +3,8 @@
 use std::sync::Mutex;
 use std::time::{SystemTime, UNIX_EPOCH};
 
+use crate::locked::locked;
+
 /// 2025-01-01T00:00:00Z in milliseconds of Unix time. 41 bits from here last until 2094.
 const EPOCH: u64 = 1_735_689_600_000;
 /// Bits of the counter: 4096 values in each millisecond.
@@ -41,10 +43,7 @@ impl Snowflake {
     /// Time and counter are one number that never goes back: when the clock does, or a
     /// millisecond has no more values, it runs ahead of the clock.
     fn take_at(&self, millis: u64, count: usize) -> Vec<u64> {
-        let mut last = self
-            .last
-            .lock()
-            .unwrap_or_else(std::sync::PoisonError::into_inner);
+        let mut last = locked(&self.last);
         (0..count)
             .map(|_| {
                 *last = (millis << COUNTER_BITS).max(*last + 1);

@@ -6,7 +6,7 @@
 //! an INSERT waits for the other's lock, so the answer is final whichever comes first.
 
 use std::collections::HashMap;
-use std::sync::{Mutex, PoisonError};
+use std::sync::Mutex;
 use std::time::Duration;
 
 use remora_crds::Instance;
@@ -15,6 +15,7 @@ use tokio::sync::Notify;
 use super::UNKNOWN_XID;
 use super::xid::{Branch, TransactionId};
 use crate::backend::{Backend, BackendError, Ended};
+use crate::locked::locked;
 use crate::sequence::CREATE_SCHEMA;
 use crate::snapshot::LayoutKeeper;
 use crate::system::System;
@@ -93,11 +94,6 @@ pub(crate) struct Ledger {
     woken: Notify,
 }
 
-fn held<T>(lock: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
-    // Each holder's change is one step, so a panic leaves nothing half done.
-    lock.lock().unwrap_or_else(PoisonError::into_inner)
-}
-
 impl Ledger {
     /// Makes the ledger of `shard` where agents do not: before a second shard joins, so that a
     /// COMMIT does not fail for it.
@@ -114,7 +110,7 @@ impl Ledger {
             return Ok(());
         };
         if world.snapshot.keeper == LayoutKeeper::Agents
-            || held(&self.ready).get(&shard) == Some(server)
+            || locked(&self.ready).get(&shard) == Some(server)
         {
             return Ok(());
         }
@@ -123,13 +119,13 @@ impl Ledger {
         for sql in make.chain(procedures.iter().map(String::as_str)) {
             system.run(world, shard, sql).await?;
         }
-        held(&self.ready).insert(shard, server.clone());
+        locked(&self.ready).insert(shard, server.clone());
         Ok(())
     }
 
     /// Notes that every branch of a transaction was committed: its decision may be forgotten.
     pub(crate) fn settled(&self, id: TransactionId) {
-        let mut settled = held(&self.settled);
+        let mut settled = locked(&self.settled);
         if settled.len() < MOST_SETTLED {
             settled.push(id);
         }
@@ -137,18 +133,18 @@ impl Ledger {
 
     /// Takes the transactions whose decisions may be forgotten.
     pub(super) fn take_settled(&self) -> Vec<TransactionId> {
-        std::mem::take(&mut held(&self.settled))
+        std::mem::take(&mut locked(&self.settled))
     }
 
     /// Notes that somebody has to look after a branch.
     pub(crate) fn suspect(&self, branch: Branch) {
-        held(&self.suspects).push(branch);
+        locked(&self.suspects).push(branch);
         self.woken.notify_one();
     }
 
     /// Takes the branches to look after.
     pub(super) fn take_suspects(&self) -> Vec<Branch> {
-        std::mem::take(&mut held(&self.suspects))
+        std::mem::take(&mut locked(&self.suspects))
     }
 
     /// Waits for a branch to look after.

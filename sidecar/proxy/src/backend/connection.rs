@@ -8,15 +8,15 @@ use remora_protocol::{
     Attribute, Command, ErrPacket, PacketCodec, Reply, ServerIdentity, StatusFlags, put_attributes,
 };
 
+use super::lending::Applied;
 use super::statements::Statements;
 use super::written::Written;
 use super::{BackendError, Exchange};
-use crate::charsets;
-use crate::clients::{Entry, Lease};
+use crate::clients::Lease;
 use crate::instances::{Server, SocketGuard};
 use crate::net::Channel;
-use crate::pool::{Fit, Holding, Identity, Place, Pool, Seat, Want};
-use crate::session::{Residue, Settings};
+use crate::pool::{Holding, Identity, Seat};
+use crate::session::Residue;
 use crate::telemetry::OpenGuard;
 
 /// A connection that rested longer than this is looked at before it is used again: MySQL may
@@ -42,13 +42,13 @@ pub struct Backend {
     pub(super) last_used: Instant,
     /// A packet of so many bytes is more than the server takes.
     pub(super) packet_limit: usize,
-    opened: Instant,
+    pub(super) opened: Instant,
     /// As whom it logged in.
-    logged_in: Arc<Identity>,
+    pub(super) logged_in: Arc<Identity>,
     /// What the server said last about session and transaction.
     pub(super) status: StatusFlags,
     /// How many commands are queued whose answers come before the next one's.
-    queued: usize,
+    pub(super) queued: usize,
     /// What its session left on it that cannot be replayed.
     pub(crate) residue: Residue,
     /// How much of the session's state this connection has; see `session::replay`.
@@ -60,29 +60,14 @@ pub struct Backend {
     /// Ends it with its server.
     ends: Option<SocketGuard>,
     /// The server that it leads to.
-    server: Option<Arc<Server>>,
+    pub(super) server: Option<Arc<Server>>,
     /// The client that it works for.
-    lease: Option<Lease>,
+    pub(super) lease: Option<Lease>,
+    /// The session that has it, as those see it who want it.
+    pub(super) held: Option<Holding>,
     /// The right to have it, where connections are counted. Last: it is given up when all else of
     /// the connection is gone.
-    seat: Option<Seat>,
-    /// The session that has it, as those see it who want it.
-    held: Option<Holding>,
-}
-
-/// What of a session's state a connection already has.
-#[derive(Clone, Debug, Default)]
-pub struct Applied {
-    /// All SETs that were replayed or run here.
-    settings: Settings,
-    /// Something else may have been SET too.
-    unknown: bool,
-    /// What it began with.
-    first: &'static [u8],
-    /// The current database, where one is known.
-    pub database: Option<String>,
-    /// What LAST_INSERT_ID() answers here.
-    pub last_insert_id: u64,
+    pub(super) seat: Option<Seat>,
 }
 
 impl Backend {
@@ -141,48 +126,12 @@ impl Backend {
         self.server = Some(Arc::clone(server));
     }
 
-    /// Lets it work for a client: whoever interrupts that one's statements interrupts them here.
-    pub(crate) fn work_for(&mut self, client: &Arc<Entry>) {
-        let server = self.server.as_ref();
-        self.lease = server.map(|server| Lease::new(client, server, self.identity.connection_id));
-    }
-
-    /// Whether whoever interrupts a client's statements interrupts what runs here.
-    pub(crate) fn works_for_somebody(&self) -> bool {
-        self.lease.is_some()
-    }
-
-    /// Lets it work for nobody, so that somebody else may have it. That waits for a KILL that is
-    /// under way on it; where one may still come, the connection is given up.
-    pub(crate) async fn work_for_nobody(&mut self) {
-        if let Some(lease) = self.lease.take()
-            && !lease.end().await
-        {
-            self.abandon();
-        }
-    }
-
     /// Its socket, as a handle of its own.
     ///
     /// # Errors
     /// If the process has no more handles.
     pub(crate) fn socket(&self) -> std::io::Result<std::os::fd::OwnedFd> {
         self.channel.stream().socket()
-    }
-
-    /// Counts it among the connections of its server.
-    pub(crate) fn seat(&mut self, seat: Seat) {
-        self.seat = Some(seat);
-    }
-
-    /// The pool that it belongs to, where connections are counted.
-    pub(crate) fn pool(&self) -> Option<&Arc<Pool>> {
-        self.seat.as_ref().map(Seat::pool)
-    }
-
-    /// Notes whose it is; `None`: nobody's.
-    pub(crate) fn belongs(&mut self, held: Option<Holding>) {
-        self.held = held;
     }
 
     /// Notes from now on what is committed here, or no more.
@@ -235,116 +184,6 @@ impl Backend {
         self.broken = true;
         // A server that is frozen sees it when it goes on.
         drop(tokio::time::timeout(PARTING, self.channel.close()).await);
-    }
-
-    /// Whether it is in a known state and nothing of its session is on it but settings.
-    pub(crate) fn may_rest(&self) -> bool {
-        self.is_clean() && self.queued == 0
-    }
-
-    /// The same, whatever waits to be sent.
-    pub(crate) fn is_clean(&self) -> bool {
-        let clean = !self.broken && self.residue.is_nothing();
-        let in_transaction = StatusFlags::SERVER_STATUS_IN_TRANS;
-        clean && !self.status.contains(in_transaction) && self.channel.buffered().is_empty()
-    }
-
-    /// Sends what was to travel with a statement that did not come.
-    ///
-    /// # Errors
-    /// If the connection breaks, or the server refuses.
-    pub(crate) async fn send_queued(&mut self) -> Result<(), BackendError> {
-        if self.queued == 0 {
-            return Ok(());
-        }
-        let shard = self.shard;
-        let pong = self.command(&Command::Ping, Reply::Command).await?;
-        let pong = pong.finish().await?;
-        pong.map(drop)
-            .map_err(|error| BackendError::Server { shard, error })
-    }
-
-    /// Since when nobody has used it.
-    pub(crate) fn last_used(&self) -> Instant {
-        self.last_used
-    }
-
-    /// When it was opened.
-    pub(crate) fn opened(&self) -> Instant {
-        self.opened
-    }
-
-    /// How well it fits what somebody wants.
-    pub(crate) fn fit(&self, want: &Want) -> Fit {
-        let Applied {
-            settings,
-            unknown,
-            first,
-            database,
-            ..
-        } = &self.applied;
-        let leaves = want.place != Place::Nowhere || database.is_none();
-        if !self.logged_in.is(&want.identity) || !leaves {
-            return Fit::Never;
-        }
-        if *unknown || *first != want.first || !settings.are(&want.settings) {
-            return Fit::Reset;
-        }
-        match &want.place {
-            Place::In(wanted) if database.as_ref() != Some(wanted) => Fit::Elsewhere,
-            Place::In(_) | Place::Anywhere | Place::Nowhere => Fit::Same,
-        }
-    }
-
-    /// The settings that it lacks to have `settings`; it is told them next.
-    pub(crate) fn lacks<'s>(&self, settings: &'s Settings) -> impl Iterator<Item = &'s [u8]> {
-        settings.since(self.applied.settings.version())
-    }
-
-    /// Whether it has these settings of its session's.
-    pub(crate) fn has(&self, settings: &Settings) -> bool {
-        self.applied.settings.version() == settings.version()
-    }
-
-    /// Notes that it has these settings.
-    pub(crate) fn adopt(&mut self, settings: &Settings) {
-        self.applied.settings = settings.clone();
-    }
-
-    /// Notes that a SET failed here, or a text ran that nobody understood: whatever it did stays
-    /// until a reset.
-    pub(crate) fn is_unclear(&mut self) {
-        self.applied.unknown = true;
-    }
-
-    /// Lets it begin with these settings, in the same write as the next command.
-    pub(crate) fn begin(&mut self, first: &'static [u8]) {
-        self.queue_query(first);
-        self.applied.first = first;
-    }
-
-    /// Lets the server forget all that others left, in the same write as the next command.
-    pub(crate) fn queue_reset(&mut self, want: &Want) {
-        self.start();
-        self.codec.encode_with(&mut self.out, |payload| {
-            payload.put_u8(COM_RESET_CONNECTION);
-        });
-        self.queued += 1;
-        self.forgot();
-        // The server's own default may be another one than the login's.
-        self.queue_query(charsets::set_names(want.identity.collation).as_bytes());
-        self.begin(want.first);
-    }
-
-    /// Notes that the server forgot everything but user and database.
-    fn forgot(&mut self) {
-        self.statements.clear();
-        self.residue = Residue::default();
-        let database = self.applied.database.take();
-        self.applied = Applied {
-            database,
-            ..Applied::default()
-        };
     }
 
     /// Whether the server closed the connection while it rested.
@@ -413,12 +252,10 @@ impl Backend {
     /// # Errors
     /// If it cannot be encoded for this server, or the connection breaks.
     pub(crate) async fn send_silent(&mut self, command: &Command<'_>) -> Result<(), BackendError> {
-        let shard = self.shard;
         self.put(command)?;
-        let written = self.channel.write(&self.out).await;
-        self.out.clear();
+        let written = self.write_out().await;
         self.broken |= written.is_err();
-        written.map_err(|source| BackendError::Lost { shard, source })
+        written
     }
 
     /// Whether its session has a transaction open, as the server said last.
@@ -449,6 +286,17 @@ impl Backend {
         self.codec.restart();
     }
 
+    /// Writes what was added, and gives back what a large statement made the buffer grow to.
+    async fn write_out(&mut self) -> Result<(), BackendError> {
+        let shard = self.shard;
+        let written = self.channel.write(&self.out).await;
+        self.out.clear();
+        if self.out.capacity() > LARGE_OUT {
+            self.out = BytesMut::new();
+        }
+        written.map_err(|source| BackendError::Lost { shard, source })
+    }
+
     /// Writes a packet of a file, numbered from `sequence`; gives the number that follows.
     pub(super) async fn write_file(
         &mut self,
@@ -457,15 +305,7 @@ impl Backend {
     ) -> Result<u8, BackendError> {
         self.codec.set_sequence(sequence);
         self.codec.encode(packet, &mut self.out);
-        let written = self.channel.write(&self.out).await;
-        self.out.clear();
-        if self.out.capacity() > LARGE_OUT {
-            self.out = BytesMut::new();
-        }
-        written.map_err(|source| BackendError::Lost {
-            shard: self.shard,
-            source,
-        })?;
+        self.write_out().await?;
         Ok(self.codec.sequence())
     }
 
@@ -480,12 +320,7 @@ impl Backend {
         }
         // A packet that was written in part is none.
         self.broken = true;
-        let written = self.channel.write(&self.out).await;
-        self.out.clear();
-        written.map_err(|source| BackendError::Lost {
-            shard: self.shard,
-            source,
-        })?;
+        self.write_out().await?;
         self.broken = false;
         Ok(())
     }
@@ -500,15 +335,7 @@ impl Backend {
         }
         // Broken until the answer was read to the end, whatever becomes of this future.
         self.broken = true;
-        let written = self.channel.write(&self.out).await;
-        self.out.clear();
-        if self.out.capacity() > LARGE_OUT {
-            self.out = BytesMut::new();
-        }
-        written.map_err(|source| BackendError::Lost {
-            shard: self.shard,
-            source,
-        })?;
+        self.write_out().await?;
         let sequence = self.codec.sequence();
         for _ in 0..std::mem::take(&mut self.queued) {
             let shard = self.shard;
@@ -542,28 +369,6 @@ impl Backend {
         Ok(Ok(()))
     }
 
-    /// Lets the server forget everything but the user and the database.
-    ///
-    /// # Errors
-    /// If the connection breaks or the server refuses.
-    pub async fn reset(&mut self) -> Result<(), BackendError> {
-        let shard = self.shard;
-        let reset = self
-            .command(&Command::ResetConnection, Reply::Command)
-            .await?;
-        reset
-            .finish()
-            .await?
-            .map_err(|error| BackendError::Server { shard, error })?;
-        self.forgot();
-        Ok(())
-    }
-
-    /// Notes that its session is that of another collation now.
-    pub(crate) fn is_of(&mut self, identity: &Arc<Identity>) {
-        self.logged_in = Arc::clone(identity);
-    }
-
     /// Says goodbye, and waits until the server let the connection go: its seat is free then, there
     /// as well as here.
     pub async fn quit(mut self) {
@@ -585,7 +390,6 @@ impl Backend {
 const COM_QUERY: u8 = 3;
 /// What stands before a statement without attributes.
 pub(super) const QUERY_HEAD: usize = 3;
-const COM_RESET_CONNECTION: u8 = 0x1f;
 /// A write buffer larger than this is given back after its statement.
 const LARGE_OUT: usize = 16 * 1024;
 

@@ -6,6 +6,7 @@ mod connection;
 mod cursor;
 mod error;
 mod exchange;
+mod lending;
 mod login;
 mod socket;
 mod statements;

@@ -2,13 +2,15 @@
 
 use std::os::fd::OwnedFd;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::{Arc, LazyLock, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, LazyLock, Mutex};
 use std::time::{Duration, Instant};
 
 use remora_protocol::{Command, Password};
 use rustix::net::{Shutdown, shutdown};
 
 use super::lease::{Connection, Shield};
+
+use crate::locked::locked;
 
 /// Moments are kept as numbers, which the watcher reads without a lock.
 static EPOCH: LazyLock<Instant> = LazyLock::new(Instant::now);
@@ -85,11 +87,6 @@ pub(crate) struct Shown {
 
 /// What an idle session's command is called.
 pub(crate) const SLEEP: &str = "Sleep";
-
-/// What a lock guards stays whole whoever panicked with it.
-fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
-}
 
 impl Entry {
     pub(super) fn new(id: u32, who: Who, socket: OwnedFd) -> Self {

@@ -2,11 +2,13 @@
 
 use std::collections::HashMap;
 use std::os::fd::OwnedFd;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard};
 
 use remora_protocol::ErrPacket;
 
 use super::{Entry, Who};
+
+use crate::locked::locked;
 
 /// All clients that are logged in. Its lock is taken when one comes, becomes somebody else or
 /// leaves, and by those who look; never for a statement.
@@ -53,8 +55,7 @@ pub(crate) struct Registered {
 
 impl Registry {
     fn all(&self) -> MutexGuard<'_, All> {
-        // What it guards stays whole whoever panicked with it.
-        self.all.lock().unwrap_or_else(PoisonError::into_inner)
+        locked(&self.all)
     }
 
     /// Adds a client, of whose user there may be so many.

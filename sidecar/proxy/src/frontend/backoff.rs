@@ -2,10 +2,12 @@
 
 use std::collections::HashMap;
 use std::net::{IpAddr, Ipv6Addr};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::Duration;
 
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
+
+use crate::locked::locked;
 
 /// So many failures cost nothing: people mistype, and passwords change.
 const FREE: u32 = 3;
@@ -79,8 +81,7 @@ impl Memory {
 
 impl Backoff {
     fn memory(&self) -> MutexGuard<'_, Memory> {
-        // What it guards stays whole whoever panicked with it.
-        self.memory.lock().unwrap_or_else(PoisonError::into_inner)
+        locked(&self.memory)
     }
 
     /// Holds an attempt up for as long as the failures before it demand.

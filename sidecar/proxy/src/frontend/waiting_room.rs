@@ -1,9 +1,11 @@
 //! Clients that are logging in.
 
 use std::collections::BTreeMap;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard};
 
 use tokio::sync::Notify;
+
+use crate::locked::locked;
 
 /// How many clients may be logging in at once. A login takes some milliseconds, so that thousands
 /// a second find room; and one in progress costs some 10 KB here.
@@ -34,8 +36,7 @@ pub(crate) struct Place {
 
 impl WaitingRoom {
     fn inside(&self) -> MutexGuard<'_, Inside> {
-        // What it guards stays whole whoever panicked with it.
-        self.inside.lock().unwrap_or_else(PoisonError::into_inner)
+        locked(&self.inside)
     }
 
     /// Lets a client in.

@@ -1,7 +1,7 @@
 //! Looking after the servers: a task for each of them asks how it is, at least once a second.
 
 use std::collections::HashMap;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use remora_crds::{Reads, Role};
@@ -14,6 +14,7 @@ use super::freshness::{Freshness, Notes};
 use super::gtid::GtidSet;
 use super::server::{Health, Server};
 use crate::backend::{Backend, BackendError, Table};
+use crate::locked::locked;
 use crate::pool::is_full;
 use crate::proxy::Proxy;
 use crate::system::login;
@@ -43,7 +44,7 @@ struct History {
 
 impl Histories {
     fn with<T>(&self, shard: usize, run: impl FnOnce(&mut History) -> T) -> T {
-        let mut histories = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut histories = locked(&self.0);
         run(histories.entry(shard).or_default())
     }
 

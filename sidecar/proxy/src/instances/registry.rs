@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex};
 use std::time::Instant;
 
 use remora_crds::{Resilience, RetryBudget, Role};
@@ -10,6 +10,7 @@ use remora_crds::{Resilience, RetryBudget, Role};
 use super::budget::{Budget, Limits};
 use super::fleet::{Fleet, Member};
 use super::server::{Address, Server, limits};
+use crate::locked::locked;
 use crate::pool::{Bounds, Pool, Pressure};
 use crate::snapshot::Snapshot;
 use crate::telemetry::Metrics;
@@ -42,8 +43,8 @@ impl Servers {
         let resilience = snapshot.spec.resilience.as_ref().unwrap_or(&standard);
         let limits = limits(resilience);
         let bounds = Bounds::of(&snapshot.spec.sidecar, &snapshot.connections);
-        lock(&self.budget).limit(budget_limits(&resilience.retry_budget));
-        let mut known = lock(&self.known);
+        locked(&self.budget).limit(budget_limits(&resilience.retry_budget));
+        let mut known = locked(&self.known);
         let fleets = snapshot
             .shards
             .iter()
@@ -83,7 +84,7 @@ impl Servers {
 
     /// Forgets servers that no snapshot in force names any more.
     pub(crate) fn retain(&self, fleets: &[Fleet], metrics: &Metrics) {
-        lock(&self.known).retain(|address, server| {
+        locked(&self.known).retain(|address, server| {
             let mut members = fleets.iter().flat_map(|fleet| &fleet.members);
             let named = members.any(|member| Arc::ptr_eq(&member.server, server));
             if !named {
@@ -109,7 +110,7 @@ impl Servers {
     /// Whether a read that failed may be asked of another server.
     pub(crate) fn may_retry(&self) -> bool {
         let reads = self.reads.load(Ordering::Relaxed);
-        lock(&self.budget).withdraw(Instant::now(), reads)
+        locked(&self.budget).withdraw(Instant::now(), reads)
     }
 }
 
@@ -118,9 +119,4 @@ fn budget_limits(budget: &RetryBudget) -> Limits {
         percent: budget.percent,
         min_per_second: budget.min_per_second,
     }
-}
-
-/// What a lock guards stays whole whoever panicked with it.
-fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 use std::os::fd::OwnedFd;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::{Arc, LazyLock, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, LazyLock, Mutex};
 use std::time::{Duration, Instant};
 
 use arc_swap::ArcSwap;
@@ -14,6 +14,7 @@ use tokio::sync::Notify;
 use super::breaker::{Breaker, Limits, State};
 use super::freshness::Freshness;
 use super::gtid::GtidSet;
+use crate::locked::locked;
 use crate::pool::Pool;
 use crate::telemetry::ServerGauges;
 
@@ -111,11 +112,6 @@ impl Drop for SocketGuard {
     fn drop(&mut self) {
         locked(&self.server.sockets).open.remove(&self.number);
     }
-}
-
-/// What a lock guards stays whole whoever panicked with it.
-fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 /// When the breaker of a server opens, by the manifest.

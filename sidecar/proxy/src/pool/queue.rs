@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
 use tokio::sync::oneshot;
@@ -12,6 +12,7 @@ use super::identity::Want;
 use super::rested::Rested;
 use super::seats::{Bounds, Gave, Granted, Seat, Seats, Took, Waiter};
 use crate::backend::Login;
+use crate::locked::locked;
 
 /// How many wait for connections of any pool, with one more for each pool whose connections others'
 /// sidecars may wait for: the one number that sessions look at after each statement.
@@ -43,11 +44,6 @@ pub(crate) struct Pool {
 
 /// What one who came gets.
 pub(crate) type Grant = Granted<Rested>;
-
-/// What a lock guards stays whole whoever panicked with it.
-fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
-}
 
 impl Pool {
     /// One without connections.

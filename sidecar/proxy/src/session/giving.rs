@@ -11,7 +11,7 @@ use std::time::Instant;
 use remora_protocol::ErrPacket;
 
 use super::lease::{database_on, first_settings};
-use super::{Diagnostics, InsertId, Note, Session};
+use super::{Diagnostics, InsertId, Session};
 use crate::backend::Backend;
 use crate::failure::Failure;
 use crate::instances::Member;
@@ -226,10 +226,8 @@ impl Session {
         };
         backend.send_queued().await?;
         if self.state.diagnostics == Diagnostics::On(shard) {
-            let notes = Note::fetch(backend).await?;
             let world = self.proxy.world();
-            let logical = notes.into_iter().map(|note| note.logical(&world.names));
-            self.state.diagnostics = Diagnostics::of_notes(logical.collect());
+            self.gather_diagnostics(&world).await?;
         }
         if self.state.found_rows_at == Some(shard) {
             self.learn_found_rows().await?;
@@ -270,25 +268,27 @@ impl Session {
             {
                 backend.is_unclear();
             }
-            backend.work_for_nobody().await;
-            let given = match self.state.transaction.includes(shard) {
-                true => Err(Box::new(backend)),
-                false => Rested::new(backend),
-            };
-            match given {
-                Ok(rested) => rested.give(),
-                Err(backend) => backend.quit().await,
+            if self.state.transaction.includes(shard) {
+                backend.work_for_nobody().await;
+                backend.quit().await;
+            } else {
+                give_or_end(backend).await;
             }
         }
         let replicas: Vec<Backend> = self.replicas.take_all().collect();
-        for mut backend in replicas {
-            backend.work_for_nobody().await;
-            match Rested::new(backend) {
-                Ok(rested) => rested.give(),
-                Err(backend) => backend.quit().await,
-            }
+        for backend in replicas {
+            give_or_end(backend).await;
         }
         self.replicas.forget();
+    }
+}
+
+/// Gives a connection back, or ends it where something of its session is on it.
+async fn give_or_end(mut backend: Backend) {
+    backend.work_for_nobody().await;
+    match Rested::new(backend) {
+        Ok(rested) => rested.give(),
+        Err(backend) => backend.quit().await,
     }
 }
 

@@ -4,6 +4,8 @@ use std::collections::BTreeMap;
 use std::sync::Mutex;
 use std::time::{Duration, Instant};
 
+use crate::locked::locked;
+
 /// A failure older than this says nothing about a shard that nobody asked since.
 const RECENT: Duration = Duration::from_secs(60);
 
@@ -16,11 +18,7 @@ pub struct Shards {
 impl Shards {
     /// Notes how an attempt to connect ended.
     pub fn note(&self, shard: usize, outcome: Result<(), String>) {
-        // The map stays whole whoever panicked with it.
-        let mut failed = self
-            .failed
-            .lock()
-            .unwrap_or_else(std::sync::PoisonError::into_inner);
+        let mut failed = locked(&self.failed);
         match outcome {
             Ok(()) => drop(failed.remove(&shard)),
             Err(reason) => drop(failed.insert(shard, (Instant::now(), reason))),
@@ -30,10 +28,7 @@ impl Shards {
     /// Shards that could not be reached when that was last tried, a moment ago.
     #[must_use]
     pub fn unreachable(&self) -> Vec<(u16, String)> {
-        let failed = self
-            .failed
-            .lock()
-            .unwrap_or_else(std::sync::PoisonError::into_inner);
+        let failed = locked(&self.failed);
         let recent = failed.iter().filter(|(_, (at, _))| at.elapsed() < RECENT);
         recent
             .filter_map(|(shard, (_, reason))| Some((u16::try_from(*shard).ok()?, reason.clone())))
